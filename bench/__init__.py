@@ -1,0 +1,1 @@
+"""What headscope costs, as ratios."""

@@ -1,0 +1,56 @@
+"""What the pass costs beside the bare forward pass, and beside the loop people write today."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from bench.ratio import Line, alternated
+from bench.subject import bert_base, sequences
+from headscope.engine import Settings, choose_measures
+from headscope.engine.batches import length_sorted
+from headscope.engine.shard import run_shard
+from headscope.models import collate
+
+SETTINGS = Settings()
+
+
+def lines() -> Iterator[Line]:
+    model, encoded = bert_base(), sequences(32, 128)
+    measures = choose_measures()
+
+    def ours() -> None:
+        run_shard(model, measures, encoded, SETTINGS)
+
+    def bare() -> None:
+        with torch.inference_mode():
+            for batch in length_sorted(encoded, SETTINGS.batch_tokens):
+                model.model(**collate(batch).inputs)
+
+    def todays_loop() -> None:
+        with torch.inference_mode():
+            for one in encoded:
+                output = model.model(**collate([one]).inputs, output_attentions=True)
+                for layer in output.attentions:
+                    _measured_by_hand(layer[0].numpy(), one.kinds)
+
+    names = " + ".join(measure.name for measure in measures)
+    yield Line(f"analyze ({names}) / bare eager forward, 128 tokens", alternated(ours, bare), 1.25)
+    yield Line(
+        "analyze / one sequence at a time with output_attentions, 128 tokens",
+        alternated(ours, todays_loop, rounds=3),
+        0.8,
+    )
+
+
+def _measured_by_hand(attention: NDArray[np.float32], kinds: NDArray[np.int8]) -> None:
+    """The same numbers the usual way: numpy over one sequence's stored maps."""
+    for offset in (0, -1, 1):
+        attention.diagonal(offset, axis1=1, axis2=2).sum(axis=1)
+    for kind in range(5):
+        attention[:, :, kinds == kind].sum(axis=2).mean(axis=1)
+    positive = np.where(attention > 0, attention, 1.0)
+    (-(positive * np.log(positive)).sum(axis=2)).mean(axis=1)

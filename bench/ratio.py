@@ -1,0 +1,51 @@
+"""Speeds as ratios, measured alternately in one run: A B A B, medians."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of the bench: a ratio and what it should be."""
+
+    name: str
+    ratio: float
+    target: float
+    detail: str = ""
+
+    @property
+    def holds(self) -> bool:
+        return self.ratio <= self.target
+
+    def __str__(self) -> str:
+        verdict = "ok  " if self.holds else "MISS"
+        return (
+            f"{verdict}  {self.ratio:8.3f}  (target ≤ {self.target:5.2f})  {self.name}{self.detail}"
+        )
+
+
+def seconds(work: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def alternated(
+    ours: Callable[[], object], theirs: Callable[[], object], *, rounds: int = 5
+) -> float:
+    """Median over rounds of seconds(ours) / seconds(theirs), after one round to warm up.
+
+    The order within a round changes from round to round, so that drift favours nobody.
+    """
+    ratios = []
+    for turn in range(rounds + 1):
+        if turn % 2:
+            mine, other = seconds(ours), seconds(theirs)
+        else:
+            other, mine = seconds(theirs), seconds(ours)
+        ratios.append(mine / other)
+    return statistics.median(ratios[1:])

@@ -1,0 +1,81 @@
+"""The Python face: the verbs of the command line as functions."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headscope import store
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from headscope.corpora import Corpus
+    from headscope.figures import Picture
+    from headscope.models import LoadedModel
+
+__all__ = ["Run", "analyze", "load", "open_run"]
+
+
+class Run(store.Run):
+    """A finished run with everything that can be asked of it, without its model."""
+
+    def figure(self, name: str) -> Picture:
+        """A figure by name; notebooks show it."""
+        from headscope.figures import draw
+
+        return draw(self, name)
+
+    def report(self) -> Path:
+        """Draw the report again and say where it is."""
+        from headscope.figures import render_report
+
+        return self.write_file("report.html", render_report(self))
+
+
+def open_run(path: str | Path) -> Run:
+    """A finished run; torch is not needed."""
+    opened = store.open_run(path)
+    return Run(opened.path, opened.record)
+
+
+def load(model: str | Path | nn.Module, tokenizer: Any = None, **options: Any) -> LoadedModel:
+    """A model by hub name, folder or the word `default`, or a loaded one with its tokenizer."""
+    from headscope.models import load as load_model
+
+    return load_model(model, tokenizer, **options)
+
+
+def analyze(
+    model: str | Path | nn.Module | LoadedModel,
+    corpus: str | Path | Corpus | Iterable[Any],
+    output: str | Path | None = None,
+    *,
+    tokenizer: Any = None,
+    measures: Iterable[str] | None = None,
+    parameters: Mapping[str, Mapping[str, Any]] | None = None,
+    **options: Any,
+) -> Run:
+    """Measure every head of a model over a corpus.
+
+    `corpus` is a file, a `Corpus`, or an iterable of texts and pairs of texts. Without `output`
+    the run goes to a new temporary folder. `options` are those of `headscope.engine.analyze`.
+    """
+    from headscope.corpora import Corpus
+    from headscope.engine import analyze as run_pass
+    from headscope.engine import choose_measures
+    from headscope.models import LoadedModel
+    from headscope.models import load as load_model
+
+    chosen = choose_measures(measures, parameters)
+    if isinstance(corpus, str | Path):
+        corpus = Corpus(corpus)
+    elif not isinstance(corpus, Corpus):
+        corpus = Corpus.of(corpus)
+    corpus.scan()
+    loaded = model if isinstance(model, LoadedModel) else load_model(model, tokenizer)
+    folder = Path(output or Path(tempfile.mkdtemp(prefix="headscope-")) / "run")
+    run_pass(loaded, corpus, folder, measures=chosen, **options)
+    return open_run(folder)

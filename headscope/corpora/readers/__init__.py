@@ -1,0 +1,1 @@
+"""The built-in readers, one format a file; importing a module registers its readers."""

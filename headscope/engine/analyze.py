@@ -1,0 +1,164 @@
+"""One pass over a corpus: from a model and files to a finished run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+
+from headscope.corpora import Corpus
+from headscope.engine.checkpoint import sum_values
+from headscope.engine.local import run_local
+from headscope.engine.plan import Plan, applicable, encoder_for, make_plan
+from headscope.engine.progress import Progress, Silent
+from headscope.engine.settings import Settings
+from headscope.errors import UsageError
+from headscope.figures import render_report
+from headscope.measures import MEASURES, Measure, Total, build
+from headscope.models import LoadedModel
+from headscope.store import (
+    CorpusRecord,
+    MeasureRecord,
+    ModelRecord,
+    Request,
+    Run,
+    RunRecord,
+    RunWriter,
+    SkippedRecord,
+    StackRecord,
+    open_run,
+)
+from headscope.types import Result, Skipped
+
+
+def choose_measures(
+    names: Iterable[str] | None = None, parameters: Mapping[str, Mapping[str, Any]] | None = None
+) -> list[Measure]:
+    """Measures by name (all of them if None), with their parameters."""
+    chosen = list(MEASURES) if names is None else list(dict.fromkeys(names))
+    parameters = parameters or {}
+    for name in parameters:
+        if name not in chosen:
+            MEASURES[name]  # an unknown name has its own message
+            raise UsageError(f"--set {name}.…: the measure {name!r} is not among those asked for")
+    return [build(name, parameters.get(name)) for name in chosen]
+
+
+def analyze(
+    model: LoadedModel,
+    corpus: Corpus,
+    output: Path,
+    *,
+    measures: Sequence[Measure] | None = None,
+    settings: Settings | None = None,
+    max_tokens: int | None = None,
+    long: Literal["cut", "skip"] = "cut",
+    dropped: Literal["refuse", "skip"] = "refuse",
+    resume: bool = False,
+    progress: Progress | None = None,
+) -> Run:
+    """Measure every head over the corpus and write the run to `output`.
+
+    All that can be wrong with the request is found before anything is written. A run that was
+    interrupted goes on at its last finished shard with `resume=True`.
+    """
+    settings = settings or Settings()
+    progress = progress or Silent()
+    started = time.monotonic()
+    chosen, skipped = applicable(
+        choose_measures() if measures is None else measures, corpus.scan().annotations
+    )
+    encoder = encoder_for(model, max_tokens=max_tokens, long=long, dropped=dropped)
+    plan = make_plan(corpus, encoder, settings, progress)
+    planned = time.monotonic()
+    limits = {"max_tokens": encoder.max_tokens, "long": long, "dropped": dropped}
+    record = _record(model, corpus, chosen, skipped, plan, {**settings.model_dump(), **limits})
+    with RunWriter.open(output, record, resume=resume) as writer:
+        if not writer.already_complete:
+            run_local(model, chosen, corpus, encoder, plan, settings, writer, progress)
+            measured = time.monotonic()
+            results = finish(chosen, model, writer, len(plan.shards))
+            timings = {"plan_seconds": planned - started, "pass_seconds": measured - planned}
+            writer.complete(results, writer.record.updated(timings=timings))
+    run = open_run(output)
+    if not (run.path / "report.html").exists():
+        progress.stage("Drawing the report")
+        run.write_file("report.html", render_report(run))
+    return run
+
+
+def finish(
+    measures: Sequence[Measure], model: LoadedModel, writer: RunWriter, n_shards: int
+) -> dict[str, Result]:
+    """Every measure's sum over the shards as its tables."""
+    values = sum_values(writer, n_shards)
+    results: dict[str, Result] = {}
+    for measure in measures:
+        mine = {place: value for (name, place), value in values.items() if name == measure.name}
+        results[measure.name] = measure.finish(Total(model.layout, mine))
+    return results
+
+
+def _record(
+    model: LoadedModel,
+    corpus: Corpus,
+    measures: Sequence[Measure],
+    skipped: Sequence[Skipped],
+    plan: Plan,
+    settings: Mapping[str, Any],
+) -> RunRecord:
+    summary = corpus.scan()
+    names = ", ".join(Path(file.name).name for file in summary.files)
+    stacks = tuple(
+        StackRecord(stack=s.stack, n_layers=s.n_layers, n_heads=max(s.n_heads))
+        for s in model.layout.stacks
+    )
+    return RunRecord(
+        request=Request(
+            model={"name": model.name},
+            corpus=summary.model_dump(
+                mode="json", include={"options", "limit", "sample", "annotator"}
+            ),
+            measures=tuple(MeasureRecord(**measure.spec()) for measure in measures),
+            settings=dict(settings),
+            seeds={"sample": summary.seed},
+            engine={"name": "local", "threads": torch.get_num_threads()},
+        ),
+        model=ModelRecord(
+            name=model.name,
+            family=model.family,
+            fingerprint=model.fingerprint(),
+            stacks=stacks,
+            dtype=model.dtype,
+            n_parameters=model.n_parameters,
+        ),
+        corpus=CorpusRecord(
+            name=names,
+            fingerprint=summary.fingerprint,
+            n_sequences=summary.n_sequences,
+            files=tuple(file.name for file in summary.files),
+            annotations=summary.annotations,
+        ),
+        skipped=tuple(SkippedRecord(name=s.name, reason=s.reason) for s in skipped),
+        counts=plan.counts,
+        notes=tuple(_notes(plan, settings)),
+    )
+
+
+def _notes(plan: Plan, settings: Mapping[str, Any]) -> list[str]:
+    counts, notes = plan.counts, []
+    limit = settings["max_tokens"]
+    if counts["n_cut"]:
+        notes.append(
+            f"{counts['n_cut']} sequences were longer than {limit} tokens and were cut at the end "
+            f"({counts['n_cut_tokens']} tokens lost)"
+        )
+    if counts["n_skipped_long"]:
+        notes.append(f"{counts['n_skipped_long']} sequences over {limit} tokens were skipped")
+    if counts["n_skipped_dropped"]:
+        n = counts["n_skipped_dropped"]
+        notes.append(f"{n} sequences had words the tokenizer gives no token and were skipped")
+    return notes

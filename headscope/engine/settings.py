@@ -1,0 +1,18 @@
+"""How a pass is run: what changes its cost, and at most the last digits of its numbers."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Settings(BaseModel):
+    """Sizes of the units of work.
+
+    A shard is what a crash can cost and what a worker gets at a time; a batch is what memory must
+    hold. Same settings, same bits; other settings, the same numbers within 1e-6.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    shard_size: int = Field(256, ge=1, description="sequences in a shard")
+    batch_tokens: int = Field(4096, ge=1, description="tokens in a batch, padding included")

@@ -1,0 +1,98 @@
+"""One shard of a pass: a pure function, the same for every engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+import torch
+
+from headscope.engine.batches import length_sorted, width
+from headscope.engine.settings import Settings
+from headscope.errors import HeadscopeError
+from headscope.measures import ALL_LAYERS, LayerMeasure, Measure, Place, StackMeasure
+from headscope.models import LoadedModel, Tap, View, collate
+from headscope.types import Encoded, Facts, Stack
+from headscope.values import Value
+
+#: Values of a pass by (measure, layer of a stack).
+Values: TypeAlias = dict[tuple[str, Place], Value]
+
+_OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "not enough memory")
+
+
+def add(total: Values, more: Values) -> None:
+    """Add `more` to `total`, in place; both keep the order of first appearance."""
+    for key, value in more.items():
+        total[key] = total[key] + value if key in total else value
+
+
+def run_shard(
+    model: LoadedModel,
+    measures: Sequence[Measure],
+    encoded: Sequence[Encoded],
+    settings: Settings,
+    facts: Facts | None = None,
+    advance: Callable[[int, int], None] = lambda n_sequences, n_tokens: None,
+) -> Values:
+    """Every measure's values over the sequences of one shard.
+
+    `advance` hears of every finished batch: its sequences and tokens.
+    """
+    total: Values = {}
+    for batch in length_sorted(encoded, settings.batch_tokens):
+        add(total, _run_batch(model, measures, batch, facts or Facts()))
+        advance(len(batch), sum(e.n_tokens for e in batch))
+    return total
+
+
+def _run_batch(
+    model: LoadedModel, measures: Sequence[Measure], encoded: Sequence[Encoded], facts: Facts
+) -> Values:
+    """One batch; where memory does not suffice, its two halves, and so on."""
+    try:
+        return _observe(model, measures, encoded, facts)
+    except (MemoryError, RuntimeError) as error:
+        if not _is_out_of_memory(error):
+            raise
+        if len(encoded) == 1:
+            raise HeadscopeError(
+                f"out of memory on a single sequence of {width(encoded[0])} tokens "
+                f"({encoded[0].sequence.id}); try a smaller --max-tokens"
+            ) from None
+    half = len(encoded) // 2
+    total = _run_batch(model, measures, encoded[:half], facts)
+    add(total, _run_batch(model, measures, encoded[half:], facts))
+    return total
+
+
+def _is_out_of_memory(error: BaseException) -> bool:
+    if isinstance(error, MemoryError | torch.OutOfMemoryError):
+        return True
+    return any(sign in str(error).lower() for sign in _OUT_OF_MEMORY)
+
+
+def _observe(
+    model: LoadedModel, measures: Sequence[Measure], encoded: Sequence[Encoded], facts: Facts
+) -> Values:
+    values: Values = {}
+    by_layer = [m for m in measures if isinstance(m, LayerMeasure)]
+    by_stack = [m for m in measures if isinstance(m, StackMeasure)]
+    kept: dict[Stack, list[View]] = {}
+
+    def observer(view: View) -> None:
+        stack = model.layout[view.stack]
+        for measure in by_layer:
+            if measure.applies_to(stack):
+                values[measure.name, Place(view.stack, view.layer)] = measure.observe(view)
+        if any(measure.applies_to(stack) for measure in by_stack):
+            kept.setdefault(view.stack, []).append(view)
+
+    batch = collate(encoded, pad_id=model.pad_id, device=model.device, facts=facts)
+    with torch.inference_mode(), Tap(model.model, observer=observer, layout=model.layout) as tap:
+        tap.forward(batch)
+        for stack, views in kept.items():
+            for whole in by_stack:
+                if whole.applies_to(model.layout[stack]):
+                    values[whole.name, Place(stack, ALL_LAYERS)] = whole.observe(views)
+    return values

@@ -1,0 +1,27 @@
+"""Figures of a run: Altair charts with a finding in words, images without a browser, a report.
+
+A figure is one file in `headscope/figures/gallery/` with one decorated function::
+
+    @figure("surface", tables=("surface",), order=10)
+    def surface(run: RunLike) -> Picture: ...
+
+It reads the run's tables and never the model. A figure whose tables a run lacks is left out.
+"""
+
+from headscope.figures.export import export_figure
+from headscope.figures.picture import Picture, Table
+from headscope.figures.registered import FIGURES, Figure, RunLike, available, draw, figure
+from headscope.figures.report import render_report
+
+__all__ = [
+    "FIGURES",
+    "Figure",
+    "Picture",
+    "RunLike",
+    "Table",
+    "available",
+    "draw",
+    "export_figure",
+    "figure",
+    "render_report",
+]

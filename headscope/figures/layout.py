@@ -1,0 +1,51 @@
+"""Panels side by side, stack under stack."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import altair as alt
+
+from headscope.figures import theme
+from headscope.figures.head_values import Records
+from headscope.figures.picture import Chart
+from headscope.figures.wording import capital
+from headscope.types import Stack
+
+
+def balanced(n: int, most: int) -> int:
+    """Columns that share n panels out evenly, at most so many.
+
+    >>> balanced(9, 4), balanced(10, 4), balanced(2, 4)
+    (3, 4, 2)
+    """
+    n_rows = math.ceil(n / most)
+    return math.ceil(n / n_rows)
+
+
+def arranged(
+    panels: Mapping[Stack, Sequence[Chart]],
+    *,
+    columns: int,
+    colour: Literal["shared", "independent"],
+    data: Mapping[str, Records],
+) -> Chart:
+    """Rows of panels; a model with several stacks gets one titled block per stack.
+
+    `data` holds the records the panels speak of, by name. `columns` is what fits on a wide page. The report lowers it on narrow screens.
+    """
+    blocks: list[Chart] = []
+    for stack, members in panels.items():
+        block = alt.concat(*members, columns=balanced(len(members), columns)).resolve_scale(color=colour)
+        if len(panels) > 1:
+            name = capital(theme.STACK_TITLES[stack])
+            title = alt.Title(name, fontSize=15, fontWeight=700, offset=14)
+            block = block.properties(title=title)
+        blocks.append(block)
+    whole: Chart = blocks[0]
+    if len(blocks) > 1:
+        whole = alt.vconcat(*blocks, spacing=40).resolve_scale(color=colour)
+    whole.datasets = dict(data)
+    return whole

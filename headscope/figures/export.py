@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -18,8 +19,24 @@ _SCALE: Final = 3
 def _svg(spec: dict[str, Any]) -> bytes:
     import vl_convert
 
-    text: str = vl_convert.vegalite_to_svg(spec, vl_version=vega_lite_version(), allowed_base_urls=[])
-    return text.encode()
+    text: str = vl_convert.vegalite_to_svg(
+        spec, vl_version=vega_lite_version(), allowed_base_urls=[]
+    )
+    return _renumbered(text).encode()
+
+
+def _renumbered(svg: str) -> str:
+    """Ids counted from 0: Vega counts them on from figure to figure of a process.
+
+    >>> _renumbered('<g fill="url(#gradient_7)"/><linearGradient id="gradient_7"/>')
+    '<g fill="url(#gradient_0)"/><linearGradient id="gradient_0"/>'
+    """
+    numbers: dict[str, int] = {}
+    return re.sub(
+        r'((?:id="|url\(#)(?:gradient_|clip))(\d+)',
+        lambda m: f"{m[1]}{numbers.setdefault(m[2], len(numbers))}",
+        svg,
+    )
 
 
 def _png(spec: dict[str, Any]) -> bytes:
@@ -34,7 +51,9 @@ def _png(spec: dict[str, Any]) -> bytes:
 def _pdf(spec: dict[str, Any]) -> bytes:
     import vl_convert
 
-    page: bytes = vl_convert.vegalite_to_pdf(spec, vl_version=vega_lite_version(), allowed_base_urls=[])
+    page: bytes = vl_convert.vegalite_to_pdf(
+        spec, vl_version=vega_lite_version(), allowed_base_urls=[]
+    )
     return page
 
 

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import altair as alt
 
 from headscope.figures import theme
+from headscope.figures.picture import Chart
 from headscope.types import Stack
 
 
@@ -60,8 +61,10 @@ def share_colour(title: str = "share of attention") -> alt.Color:
 
 def amount_colour(title: str, top: float, *, length: int, legend: bool = True) -> alt.Color:
     """Colour for an amount with a unit, from 0 to the largest value of all compared panels."""
-    steps = [round(top * i / 4, 3) for i in range(5)]
-    shown = _legend(title, orient="bottom", length=length, form=".1f", values=steps) if legend else None
+    steps = [float(i) for i in range(int(top) + 1)] if top >= 2 else [0.0, top / 2, top]
+    shown = (
+        _legend(title, orient="bottom", length=length, form=".1f", values=steps) if legend else None
+    )
     scale = alt.Scale(scheme=theme.AMOUNT_SCHEME, domain=[0, top], clamp=True)
     return alt.Color("value:Q", scale=scale, legend=shown)
 
@@ -119,7 +122,7 @@ def heatmap(
     value_title: str,
     value_format: str,
     has_gaps: bool,
-) -> alt.LayerChart:
+) -> Chart:
     """Layer 1 at the top, head 1 at the left. A head without data is an empty, crossed cell.
 
     `data` names the records (`head_records`) that the finished chart will carry.

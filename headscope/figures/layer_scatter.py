@@ -10,6 +10,7 @@ from typing import Literal
 import altair as alt
 
 from headscope.figures.heatmap import labelled, ticks, tooltips
+from headscope.figures.picture import Chart
 from headscope.types import Stack
 
 
@@ -37,7 +38,7 @@ def layer_scatter(
     value_format: str,
     legend: Literal["top", "bottom"] = "top",
     height: int = 230,
-) -> alt.LayerChart:
+) -> Chart:
     """Points are heads with their intervals, the line is the mean over a layer's heads.
 
     `heads` and `means` name the records (`head_records`, `layer_records`) that the finished chart
@@ -60,7 +61,9 @@ def layer_scatter(
     colour = alt.Color(
         "series:N",
         scale=alt.Scale(domain=[s.label for s in series], range=[s.colour for s in series]),
-        legend=alt.Legend(title=None, orient=legend, symbolType="circle", symbolOpacity=1, offset=5),
+        legend=alt.Legend(
+            title=None, orient=legend, symbolType="circle", symbolOpacity=1, offset=5
+        ),
     )
     points = _placed(heads, stack, labels)
     points = labelled(points, value_format=value_format, stack=stack).encode(x=x, color=colour)

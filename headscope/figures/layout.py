@@ -34,11 +34,13 @@ def arranged(
 ) -> Chart:
     """Rows of panels; a model with several stacks gets one titled block per stack.
 
-    `data` holds the records the panels speak of, by name. `columns` is what fits on a wide page. The report lowers it on narrow screens.
+    `data` holds the records the panels speak of, by name. `columns` is what fits on a wide page;
+    the report lowers it on narrow screens.
     """
     blocks: list[Chart] = []
     for stack, members in panels.items():
-        block = alt.concat(*members, columns=balanced(len(members), columns)).resolve_scale(color=colour)
+        block = alt.concat(*members, columns=balanced(len(members), columns))
+        block = block.resolve_scale(color=colour)
         if len(panels) > 1:
             name = capital(theme.STACK_TITLES[stack])
             title = alt.Title(name, fontSize=15, fontWeight=700, offset=14)

@@ -10,7 +10,12 @@ import altair as alt
 from headscope.figures import theme
 
 Chart: TypeAlias = (
-    alt.Chart | alt.LayerChart | alt.ConcatChart | alt.HConcatChart | alt.VConcatChart
+    alt.Chart
+    | alt.LayerChart
+    | alt.FacetChart
+    | alt.ConcatChart
+    | alt.HConcatChart
+    | alt.VConcatChart
 )
 
 

@@ -109,7 +109,8 @@ def _leaves(value: Any, path: str = "", unit: str = "") -> Iterator[tuple[str, s
     """Nested values as rows; empty ones are left out, lists of plain values become one row."""
     if isinstance(value, Mapping):
         for key, item in value.items():
-            yield from _leaves(item, f"{path} · {_words(str(key))}" if path else _words(str(key)), unit)
+            name = _words(str(key))
+            yield from _leaves(item, f"{path} · {name}" if path else name, unit)
     elif isinstance(value, list | tuple) and any(isinstance(v, Mapping | list) for v in value):
         for number, item in enumerate(value, start=1):
             yield from _leaves(item, f"{path} {number}", unit)

@@ -100,7 +100,11 @@ def config(mode: Mode) -> dict[str, Any]:
         },
         "concat": {"spacing": 26},
         "style": {
-            "heads": {"filled": True, "opacity": 0.55 if mode == "light" else 0.7, "strokeWidth": 0},
+            "heads": {
+                "filled": True,
+                "opacity": 0.55 if mode == "light" else 0.7,
+                "strokeWidth": 0,
+            },
             "head_interval": {"opacity": 0.35, "strokeWidth": 1},
             "layer_mean": {"strokeWidth": 2.5, "strokeCap": "round", "strokeJoin": "round"},
             "layer_interval": {"opacity": 0.22, "strokeWidth": 0},

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from headscope.errors import RunError
 from headscope.store.checkpoints import Checkpoints
+from headscope.store.contents import run_contents
 from headscope.store.durable import (
     explained,
-    is_temporary,
     remove_temporaries,
     remove_tree,
     sync_folder,
@@ -29,12 +29,10 @@ from headscope.store.folder import (
     is_run,
     read_record,
 )
+from headscope.store.guard import finished, refuse_strangers, unfinished
 from headscope.store.lock import LOCK, OWNER, RunLock
-from headscope.store.names import check_array_name, check_file_name
 from headscope.store.record import RunRecord, differences, now
-from headscope.store.schema import to_arrow
-from headscope.store.tables import table_bytes
-from headscope.store.tensors import Arrays, encode
+from headscope.store.tensors import Arrays
 from headscope.types import Result
 
 
@@ -77,7 +75,7 @@ class RunWriter:
         """
         folder = Path(path).expanduser()
         with explained("write", folder):
-            _refuse_strangers(folder)
+            refuse_strangers(folder)
             # A complete run never changes back, so it needs no lock and no right to write.
             if is_run(folder) and (old := read_record(folder)).status == "complete":
                 return cls._finished(folder, old, record, resume=resume)
@@ -93,7 +91,7 @@ class RunWriter:
     @classmethod
     def _finished(cls, folder: Path, old: RunRecord, new: RunRecord, *, resume: bool) -> Self:
         if not resume:
-            raise RunError(f"{folder} holds a finished run; choose another -o, or delete it")
+            raise finished(folder)
         _refuse_other_request(folder, old, new)
         # A crash right after completion leaves these behind; they are only in the way.
         if (folder / CHECKPOINTS).is_dir() or (folder / OWNER).is_file():
@@ -112,10 +110,7 @@ class RunWriter:
                 lock.release()
                 return cls._finished(folder, old, record, resume=resume)
             if not resume:
-                raise RunError(
-                    f"{folder} holds an unfinished run; add --resume to continue it, choose "
-                    "another -o, or delete it"
-                )
+                raise unfinished(folder)
             _refuse_other_request(folder, old, record)
             notes = [*old.notes, *_changed_versions(old, record)]
             record = record.updated(created=old.created)
@@ -198,7 +193,7 @@ class RunWriter:
         self._require_open()
         if record.digest() != self.record.digest():
             raise ValueError(f"not the run that was opened: {differences(self.record, record)}")
-        content = _contents(results, extra_files or {})
+        content = run_contents(results, extra_files or {})
         final = record.updated(
             status="complete",
             created=self.record.created,
@@ -227,46 +222,6 @@ class RunWriter:
     def _require_open(self) -> None:
         if self._lock is None or self.already_complete:
             raise RunError(f"{self.path} is not open for writing")
-
-
-def _contents(
-    results: Mapping[str, Result], extra_files: Mapping[str, bytes | str]
-) -> dict[str, bytes]:
-    """The bytes of every file of a run by its path inside it, tables in sorted order."""
-    content: dict[str, bytes] = {}
-    origin: dict[str, str] = {}
-    for measure in sorted(results):
-        result = results[measure]
-        files = {
-            **{f"{TABLES}/{name}.parquet": name for name in sorted(result.tables)},
-            **{f"{ARRAYS}/{name}.safetensors": name for name in sorted(result.arrays)},
-        }
-        for file, name in files.items():
-            if file in origin:
-                raise RunError(f"{origin[file]} and {measure} both write {file}")
-            origin[file] = measure
-            if file.startswith(TABLES):
-                content[file] = table_bytes(to_arrow(name, result.tables[name]))
-            else:
-                content[file] = encode({check_array_name(name): result.arrays[name]})
-    for name, data in sorted(extra_files.items()):
-        content[check_file_name(name)] = data.encode() if isinstance(data, str) else data
-    return content
-
-
-def _refuse_strangers(folder: Path) -> None:
-    """Never write into what is not ours: a file, or a folder with other things in it."""
-    if folder.exists() and not folder.is_dir():
-        raise RunError(f"{folder} is a file; choose another -o")
-    if not folder.is_dir() or is_run(folder):
-        return
-    ours = {LOCK, OWNER}
-    others = sorted(p.name for p in folder.iterdir() if p.name not in ours)
-    others = [name for name in others if not is_temporary(name)]
-    if others:
-        raise RunError(
-            f"{folder} is not empty and not a run (it has {others[0]}); choose another -o"
-        )
 
 
 def _refuse_other_request(folder: Path, old: RunRecord, new: RunRecord) -> None:

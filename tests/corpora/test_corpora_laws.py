@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +13,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from headscope.corpora import Corpus, Dropped, Encoder, ReadOptions
+from headscope.corpora import Corpus, Dropped, Encoder, ReadOptions, TooLong
 from headscope.corpora.checks import check_annotations
 from headscope.types import Dependencies, Encoded, Frame, Mention, Sequence, Word
 
-pytestmark = pytest.mark.usefixtures("tokenizer")
 fast = settings(
-    max_examples=40,
+    max_examples=25,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
@@ -66,6 +67,21 @@ def annotated(draw: st.DrawFn) -> Sequence:
     )
 
 
+@functools.cache
+def encoder(tokenizer: Any, *, decoder: bool = False) -> Encoder:
+    """One encoder a tokenizer: making one copies the whole vocabulary."""
+    start = 0 if decoder else None
+    return Encoder(tokenizer, 9999, dropped="skip", decoder=decoder, decoder_start_token_id=start)
+
+
+def encode(
+    tokenizer: Any, sequence: Sequence, max_tokens: int = 9999, *, decoder: bool = False
+) -> Encoded | TooLong | Dropped:
+    shared = encoder(tokenizer, decoder=decoder)
+    shared.max_tokens = max_tokens
+    return shared.encode(sequence)
+
+
 def check_encoded(result: Encoded) -> None:
     """Every index of an encoding is valid, and agrees with the characters."""
     sequence = result.sequence
@@ -102,7 +118,7 @@ def test_any_text_survives_reading_and_encoding(
         return
     (sequence,) = Corpus(path)
     assert sequence.text == text.strip()
-    result = Encoder(tokenizer, 9999, dropped="skip").encode(sequence)
+    result = encode(tokenizer, sequence)
     if isinstance(result, Encoded):
         check_encoded(result)
         assert result.input_ids.tolist() == tokenizer(sequence.text, truncation=False)["input_ids"]
@@ -123,8 +139,8 @@ def test_cutting_leaves_only_valid_indices(
     sequence: Sequence, max_tokens: int, tokenizer: Any
 ) -> None:
     check_annotations(sequence)
-    whole = Encoder(tokenizer, 9999, dropped="skip").encode(sequence)
-    result = Encoder(tokenizer, max_tokens, dropped="skip").encode(sequence)
+    whole = encode(tokenizer, sequence)
+    result = encode(tokenizer, sequence, max_tokens)
     assert isinstance(whole, Dropped) == isinstance(result, Dropped)
     if not isinstance(result, Encoded) or not isinstance(whole, Encoded):
         return
@@ -146,8 +162,7 @@ def test_cutting_leaves_only_valid_indices(
 def test_cutting_both_sides_of_a_decoder(
     sequence: Sequence, max_tokens: int, tokenizer: Any
 ) -> None:
-    encoder = Encoder(tokenizer, max_tokens, dropped="skip", decoder=True, decoder_start_token_id=0)
-    result = encoder.encode(sequence)
+    result = encode(tokenizer, sequence, max_tokens, decoder=True)
     if not isinstance(result, Encoded):
         return
     check_annotations(result.sequence)
@@ -163,8 +178,6 @@ def test_cutting_both_sides_of_a_decoder(
 def test_alignment_round_trip(forms: list[str]) -> None:
     """Gold words written to a file and read back are the words that were written."""
     rows = "\n".join(f"{i}\t{f}" + "\t_" * 8 for i, f in enumerate(forms, 1))
-    import tempfile
-
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "w.conllu"
         path.write_text(rows + "\n", newline="\n")

@@ -10,8 +10,8 @@ from headscope.figures.head_values import (
     HeadValue,
     LayerMean,
     head_records,
-    layer_records,
     layer_means,
+    layer_records,
     read_heads,
     shape_of,
     stacks_of,
@@ -55,7 +55,6 @@ def entropy(run: RunLike) -> Picture:
         here = [v for v in values if v.head.stack == stack]
         present = [r for r in ROWS if any(v.what == r and v.known for v in here)]
         for rows in present:
-            broad = _extreme(here, rows)
             panels.setdefault(stack, []).append(
                 heatmap(
                     "heads",
@@ -69,7 +68,7 @@ def entropy(run: RunLike) -> Picture:
                         legend=rows == present[0],
                     ),
                     title=wording.capital(ROWS[rows].label),
-                    subtitle=f"broadest: {broad.head}, {wording.nats(broad.value)}" if broad else "",
+                    subtitle=_broadest(here, rows),
                     value_title="entropy (nats)",
                     value_format=".2f",
                     has_gaps=gaps,
@@ -112,6 +111,11 @@ def _extreme(values: list[HeadValue], rows: str, *, least: bool = False) -> Head
     return pick(known, key=lambda v: v.value, default=None)
 
 
+def _broadest(values: list[HeadValue], rows: str) -> str:
+    broad = _extreme(values, rows)
+    return f"broadest: {broad.head}, {wording.nats(broad.value)}" if broad else wording.NO_DATA
+
+
 def found(values: list[HeadValue], means: list[LayerMean]) -> str:
     """The broadest and the narrowest head, and the layer where attention is broadest."""
     broad, narrow = _extreme(values, "all"), _extreme(values, "all", least=True)
@@ -141,9 +145,7 @@ def _table(values: list[HeadValue], means: list[LayerMean]) -> Table:
     rows = []
     for m in means:
         group = [
-            v
-            for v in values
-            if (v.head.stack, v.head.layer, v.what) == (m.stack, m.layer, m.what)
+            v for v in values if (v.head.stack, v.head.layer, v.what) == (m.stack, m.layer, m.what)
         ]
         broad, narrow = _extreme(group, m.what), _extreme(group, m.what, least=True)
         where = f"{m.layer + 1}" if m.stack == "self" else f"{m.stack} {m.layer + 1}"

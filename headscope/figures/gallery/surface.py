@@ -40,7 +40,6 @@ def surface(run: RunLike) -> Picture:
         columns = balanced(len(names), COLUMNS)
         cells = Cells.of(*shape_of(values, stack), width=780 // columns)
         for name in names:
-            top = strongest([v for v in here if v.what == name])
             panels.setdefault(stack, []).append(
                 heatmap(
                     "heads",
@@ -49,7 +48,7 @@ def surface(run: RunLike) -> Picture:
                     cells=cells,
                     colour=share_colour(),
                     title=wording.capital(target(name).label),
-                    subtitle=f"most: {top.head}, {wording.percent(top.value)}" if top else "no data",
+                    subtitle=_most([v for v in here if v.what == name]),
                     value_title=f"to {target(name).phrase}",
                     value_format=".1%",
                     has_gaps=gaps,
@@ -58,7 +57,9 @@ def surface(run: RunLike) -> Picture:
     return Picture(
         title="How much each head looks at itself, its neighbours and special tokens",
         sentence=found(values),
-        chart=arranged(panels, columns=COLUMNS, colour="shared", data={"heads": head_records(values)}),
+        chart=arranged(
+            panels, columns=COLUMNS, colour="shared", data={"heads": head_records(values)}
+        ),
         alt=f"Heat maps of layer by head, one per target of attention. {found(values)}",
         note=NOTE + (GAPS if gaps else ""),
         table=_table(values),
@@ -74,6 +75,11 @@ def _row_title(stack: str, name: str) -> str:
 def strongest(values: list[HeadValue]) -> HeadValue | None:
     """The head with the largest value; the first of equals; None without data."""
     return max((v for v in values if v.known), key=lambda v: v.value, default=None)
+
+
+def _most(values: list[HeadValue]) -> str:
+    top = strongest(values)
+    return f"most: {top.head}, {wording.percent(top.value)}" if top else wording.NO_DATA
 
 
 def found(values: list[HeadValue]) -> str:

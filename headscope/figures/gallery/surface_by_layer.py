@@ -9,8 +9,8 @@ from headscope.figures import theme, wording
 from headscope.figures.head_values import (
     LayerMean,
     head_records,
-    layer_records,
     layer_means,
+    layer_records,
     read_heads,
     shape_of,
     stacks_of,
@@ -57,7 +57,7 @@ def surface_by_layer(run: RunLike) -> Picture:
                     stack=stack,
                     n_layers=shape_of(values, stack)[0],
                     series=[Series(t, target(t).label, target(t).colour) for t in shown],
-                    title=wording.capital(f"to {name}"),
+                    title=f"To {name if len(shown) > 1 else target(shown[0]).phrase}",
                     subtitle="points are heads, the line is their mean",
                     y_title="share of attention",
                     y_format=".0%",
@@ -101,13 +101,12 @@ def found(means: list[LayerMean]) -> str:
     words = [
         f"{target(m.what).phrase} in layer {m.layer + 1} ({wording.percent(m.value)})"
         for m in rest
-        if m.stack == top.stack and not {m.what, top.what} == {"first", "cls"}
+        if m.stack == top.stack and {m.what, top.what} != {"first", "cls"}
     ][:3]
     return (
         f"Attention to {target(top.what).phrase} is highest in {_layer(top)}, "
         f"{wording.percent(top.value)} on average over {wording.plural(top.n_heads, 'head')} "
-        f"({_interval(top)})"
-        + (f"; to {wording.listed(words)}." if words else ".")
+        f"({_interval(top)})" + (f"; to {wording.listed(words)}." if words else ".")
     )
 
 

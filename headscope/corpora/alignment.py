@@ -22,8 +22,8 @@ class Aligned:
     """Flat arrays over the tokens of many texts, as `Tokens` has them.
 
     `words` counts inside each text's own words; `starts` and `ends` are trimmed of white space,
-    which byte-level and SentencePiece tokenizers count to the word after it. `bare` lists the words
-    without any token as (text, word), `shared` whether a token of the word before covers it.
+    which byte-level and SentencePiece tokenizers count to the word after it. `bare` lists each
+    text's first word without a token: (text, word, whether a token of an earlier word covers it).
     """
 
     words: NDArray[np.int32]
@@ -42,8 +42,8 @@ def align(
     text's own segments.
     """
     characters = np.frombuffer("".join(chain.from_iterable(texts)).encode("utf-32-le"), "<u4")
-    bases = _bases(texts)
-    base = bases[tokens.texts, np.maximum(tokens.segments, 0)]
+    bases, text_of_token = _bases(texts), tokens.texts
+    base = bases[text_of_token, np.maximum(tokens.segments, 0)]
     starts, ends = _trim(tokens.starts + base, tokens.ends + base, tokens.special, characters)
 
     kinds = np.full(len(starts), TokenKind.OTHER, np.int8)
@@ -67,10 +67,12 @@ def align(
         found = np.searchsorted(word_ends, starts, side="right")
         inside = np.minimum(found, total - 1)
         hit = ~tokens.special & (ends > starts) & (found < total) & (word_starts[inside] < ends)
-        token_words[hit] = (inside - first[tokens.texts])[hit]
+        token_words[hit] = (inside - first[text_of_token])[hit]
         has_token = np.zeros(total, np.bool_)
         has_token[inside[hit]] = True
-        for word in np.flatnonzero(~has_token).tolist():
+        without = np.flatnonzero(~has_token)
+        _, firsts = np.unique(text_of_word[without], return_index=True)
+        for word in without[firsts].tolist():
             shared = bool(np.any(hit & (starts < word_ends[word]) & (ends > word_starts[word])))
             text = int(text_of_word[word])
             bare.append((text, word - int(first[text]), shared))

@@ -7,10 +7,11 @@ from collections.abc import Sequence as SequenceABC
 from dataclasses import dataclass, field
 
 from headscope.corpora.source import Source
+from headscope.corpora.whole_numbers import whole_number
 from headscope.types import Mention
 
 _PIECE = re.compile(r"\((?P<opened>[^()|]+)(?P<single>\))?|(?P<closed>[^()|]+)\)")
-_PART = re.compile(r"(?P<entity>.+)\[(?P<number>\d+)/(?P<total>\d+)\]")
+_PART = re.compile(r"(?P<entity>.+)\[(?P<number>\d{1,9})/(?P<total>\d{1,9})\]", re.ASCII)
 
 
 @dataclass(slots=True)
@@ -62,8 +63,10 @@ class Brackets:
     [('4', [(1, 1)]), ('3', [(0, 2)])]
     """
 
-    def __init__(self, source: Source, fields: SequenceABC[str] = ("eid",)) -> None:
-        self._source = source
+    def __init__(
+        self, source: Source, fields: SequenceABC[str] = ("eid",), scope: str = "document"
+    ) -> None:
+        self._source, self._scope = source, scope
         self._head = fields.index("head") if "head" in fields else None
         self._open: dict[str, list[tuple[int, Span]]] = {}
         self._partial: dict[str, Span] = {}
@@ -72,9 +75,8 @@ class Brackets:
     def read(self, cell: str, position: int, line: int) -> None:
         """One cell: any number of opening, closing and single-word brackets."""
         at = 0
-        for piece in _PIECE.finditer(cell):
-            if cell[at : piece.start()].strip("|"):
-                break
+        # Matching on from the last piece, not searching, keeps a hostile cell linear.
+        while piece := _PIECE.match(cell, at + 1 if cell[at : at + 1] == "|" else at):
             at = piece.end()
             if piece["opened"] is not None:
                 label = piece["opened"].split("-")
@@ -85,7 +87,7 @@ class Brackets:
                 self._end(piece["closed"].split("-")[0], position, line)
         if cell[at:].strip("|"):
             raise self._source.error(
-                f"coreference {cell!r}", "brackets such as (3, 3) or (3)", line
+                f"coreference {cell[:40]!r}", "brackets such as (3, 3) or (3)", line
             )
 
     def _start(self, label: SequenceABC[str], position: int, line: int) -> None:
@@ -105,9 +107,10 @@ class Brackets:
         if self._head is None or self._head >= len(label) or not label[self._head]:
             return None
         value = label[self._head]
-        if not value.isdecimal():
-            raise self._source.error(f"the head {value!r} of a mention", "a number", line)
-        return int(value)
+        number = whole_number(value)
+        if number is None:
+            raise self._source.error(f"the head {value[:20]!r} of a mention", "a number", line)
+        return number
 
     def _end(self, key: str, position: int, line: int) -> None:
         stack = self._open.get(key)
@@ -132,7 +135,9 @@ class Brackets:
         """All mentions; one still open is an error at the line that opened it."""
         for key, stack in self._open.items():
             raise self._source.error(
-                f"({key} that is never closed", f"{key}) after it", stack[-1][1].line
+                f"({key} that is never closed",
+                f"{key}) in the same {self._scope}",
+                stack[-1][1].line,
             )
         for entity, span in self._partial.items():
             raise self._source.error(

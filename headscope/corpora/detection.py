@@ -51,7 +51,7 @@ def detect_reader(source: Source) -> str:
 def _is_frames(head: list[str]) -> bool:
     try:
         first = json.loads("".join(head))
-    except (json.JSONDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         return False
     return isinstance(first, dict) and {"frame", "target"} <= first.keys()
 

@@ -125,7 +125,7 @@ class Encoder:
             kinds[tokens.special & (tokens.ids == self._cls)] = TokenKind.CLS
         offsets = np.stack((aligned.starts, aligned.ends), axis=1).astype(np.int32)
         n_text = np.add.reduceat(~tokens.special, tokens.bounds[:-1]) if len(tokens.ids) else None
-        bare = {text: (word, shared) for text, word, shared in reversed(aligned.bare)}
+        bare = {text: (word, shared) for text, word, shared in aligned.bare}
         for k, (sequence, view) in enumerate(zip(batch, views, strict=True)):
             a, b = int(tokens.bounds[k]), int(tokens.bounds[k + 1])
             if k in bare:

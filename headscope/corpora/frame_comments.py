@@ -7,7 +7,7 @@ import re
 from headscope.corpora.source import Source
 from headscope.types import Frame
 
-_RANGE = re.compile(r"(\d+)(?:-(\d+))?")
+_RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)
 _FORM = "Name target Element=words …, words as 3 or 3-5"
 
 

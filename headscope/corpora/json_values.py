@@ -17,8 +17,8 @@ def parse(text: str, source: Source, line: int = 1) -> Any:
         return _DECODER.decode(text)
     except json.JSONDecodeError as error:
         raise _broken(error, source, line) from None
-    except RecursionError:
-        raise source.error("JSON nested too deeply", "flat records", line) from None
+    except (ValueError, RecursionError) as error:
+        raise _refused(error, source, line) from None
 
 
 def parse_object(text: str, source: Source, line: int) -> dict[str, Any]:
@@ -50,8 +50,8 @@ def members(text: str, source: Source) -> Iterator[tuple[int, str | None, Any]]:
             value, at = _DECODER.raw_decode(text, at)
         except json.JSONDecodeError as error:
             raise _broken(error, source, 1) from None
-        except RecursionError:
-            raise source.error("JSON nested too deeply", "flat records", line) from None
+        except (ValueError, RecursionError) as error:
+            raise _refused(error, source, line) from None
         yield line, key, value
         at = _skip(text, at)
         if text[at : at + 1] == closing:
@@ -77,6 +77,13 @@ def _skip(text: str, at: int) -> int:
     while at < len(text) and text[at] in " \t\n\r":
         at += 1
     return at
+
+
+def _refused(error: Exception, source: Source, line: int) -> Exception:
+    """Valid JSON that Python will not build: nested without end, numbers of thousands of digits."""
+    deep = isinstance(error, RecursionError)
+    found = "JSON nested too deeply" if deep else f"a JSON value that is too large ({error})"
+    return source.error(found, "records of texts", line)
 
 
 def _broken(error: json.JSONDecodeError, source: Source, line: int) -> Exception:

@@ -72,6 +72,8 @@ class ListPart:
 
     @classmethod
     def of(cls, items: Iterable[Item]) -> ListPart:
+        if isinstance(items, str):
+            raise UsageError("a corpus is made of a list of texts, not of one text")
         return cls(tuple(_sequence(item, n) for n, item in enumerate(items, 1)))
 
     def reader_name(self) -> str:

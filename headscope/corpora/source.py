@@ -61,10 +61,12 @@ class Source:
     @contextmanager
     def open(self) -> Iterator[IO[bytes]]:
         """The decompressed bytes; whatever cannot be opened or unpacked is an `InputError`."""
-        if self.path.is_dir():
-            raise self.error("a directory", "a file")
         opener = _COMPRESSED.get(self.path.suffix.lower())
         try:
+            if self.path.is_dir():
+                raise self.error("a directory", "a file")
+            if self.path.exists() and not self.path.is_file():
+                raise self.error("a pipe or a device", "a file that can be read more than once")
             if opener is None:
                 with self.path.open("rb") as plain:
                     yield plain

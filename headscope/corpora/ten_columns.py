@@ -15,13 +15,14 @@ from headscope.corpora.frame_comments import parse_frame
 from headscope.corpora.passage import Sentence
 from headscope.corpora.source import Source
 from headscope.corpora.trees import check_tree, span_head
+from headscope.corpora.whole_numbers import whole_number
 from headscope.types import Mention
 
 Row = tuple[int, list[str]]
 
 _N_COLUMNS = 10
-_RANGE = re.compile(r"(\d+)-(\d+)")
-_EMPTY = re.compile(r"\d+\.\d+")
+_RANGE = re.compile(r"(\d{1,9})-(\d{1,9})", re.ASCII)
+_EMPTY = re.compile(r"\d{1,9}\.\d{1,9}", re.ASCII)
 
 
 @dataclass(slots=True)
@@ -118,8 +119,8 @@ class SentenceParser:
         surfaces: list[tuple[int, int, str, bool]] = []
         for line, cells in rows:
             name = cells[0]
-            if name.isascii() and name.isdecimal():
-                if int(name) != len(words) + 1:
+            if (number := whole_number(name)) is not None:
+                if number != len(words) + 1:
                     raise self.source.error(f"word id {name}", f"{len(words) + 1}", line)
                 if not cells[1]:
                     raise self.source.error("an empty form", "a word in column 2", line)
@@ -127,7 +128,7 @@ class SentenceParser:
                 words.append((line, cells))
             elif match := _RANGE.fullmatch(name):
                 first, last = int(match[1]), int(match[2])
-                n_words = sum(1 for _, c in rows if c[0].isascii() and c[0].isdecimal())
+                n_words = sum(1 for _, other in rows if whole_number(other[0]))
                 if first != len(words) + 1 or not first < last <= n_words:
                     raise self.source.error(f"range {name}", "a range of the words after it", line)
                 space = "SpaceAfter=No" not in cells[9].split("|")
@@ -145,10 +146,11 @@ class SentenceParser:
             return None
         heads: list[int] = []
         for line, cells in words:
-            value = cells[6]
-            if not (value.isascii() and value.isdecimal() and int(value) <= len(words)):
-                raise self.source.error(f"head {value}", f"a head from 0 to {len(words)}", line)
-            heads.append(int(value) - 1)
+            head = whole_number(cells[6])
+            if head is None or head > len(words):
+                expected = f"a head from 0 to {len(words)}"
+                raise self.source.error(f"head {cells[6][:20]}", expected, line)
+            heads.append(head - 1)
         lines = [line for line, _ in words]
         check_tree(heads, lines, self.source, one_root=self.one_root)
         return heads
@@ -160,7 +162,7 @@ class SentenceParser:
         labels = [(i, line, _entity(cells)) for i, ((line, cells), _) in enumerate(nodes)]
         if self.entity_fields is None and not any(label for _, _, label in labels):
             return None
-        brackets = Brackets(self.source, self.entity_fields or ("eid",))
+        brackets = Brackets(self.source, self.entity_fields or ("eid",), scope="sentence")
         for position, line, label in labels:
             if label:
                 brackets.read(label, position, line)

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import torch
 
+from headscope.analyses import run_analyses
 from headscope.corpora import Corpus
 from headscope.engine.checkpoint import sum_values
 from headscope.engine.local import run_local
@@ -85,6 +86,8 @@ def analyze(
             writer.complete(results, writer.record.updated(timings=timings))
     run = open_run(output)
     if not (run.path / "report.html").exists():
+        progress.stage("Reading the tables")
+        run_analyses(run)
         progress.stage("Drawing the report")
         run.write_file("report.html", render_report(run))
     return run

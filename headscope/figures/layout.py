@@ -46,8 +46,17 @@ def arranged(
             title = alt.Title(name, fontSize=15, fontWeight=700, offset=14)
             block = block.properties(title=title)
         blocks.append(block)
-    whole: Chart = blocks[0]
+    if not blocks:
+        return _nothing()
+    whole = blocks[0]
     if len(blocks) > 1:
         whole = alt.vconcat(*blocks, spacing=40).resolve_scale(color=colour)
     whole.datasets = dict(data)
     return whole
+
+
+def _nothing() -> Chart:
+    """What stands where no panel has data."""
+    empty = alt.Chart(alt.InlineData(values=[{}]), width=200, height=40)
+    chart: Chart = empty.mark_text(style="annotation", text="no data")
+    return chart

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import base64
 from dataclasses import dataclass
+from html import escape
 from typing import Any, TypeAlias
 
 import altair as alt
 
 from headscope.figures import theme
+from headscope.figures.image import svg
 
 Chart: TypeAlias = (
     alt.Chart
@@ -41,7 +44,8 @@ class Picture:
     mean; `table` carries its main numbers. The report's summary quotes the sentences of the two
     pictures with the highest `prominence`.
 
-    The chart carries no theme: `themed` adds the colours of a light or a dark page.
+    The chart carries no theme: `themed` adds the colours of a light or a dark page, or of
+    paper.
     """
 
     title: str
@@ -71,9 +75,19 @@ class Picture:
         return {**self.spec(), "$schema": alt.SCHEMA_URL, "config": theme.config(mode)}
 
     def _repr_mimebundle_(self, *_: object, **__: object) -> dict[str, Any]:
-        """Shown by notebooks as the chart itself, by consoles as its title and finding."""
-        chart = alt.Chart.from_dict(self.themed())
-        bundle = chart._repr_mimebundle_()
-        data: dict[str, Any] = dict(bundle[0] if isinstance(bundle, tuple) else bundle or {})
-        data["text/plain"] = f"{self.title}\n{self.sentence}"
-        return data
+        """In notebooks the live chart where the front end can draw it, else its image.
+
+        Nothing is loaded from elsewhere. `picture.chart` is the Altair chart, to build upon.
+        """
+        spec = self.themed("paper")
+        image = base64.b64encode(svg(spec)).decode()
+        html = (
+            f"<figure><figcaption><strong>{escape(self.title)}</strong><br>"
+            f"{escape(self.sentence)}</figcaption>"
+            f'<img alt="{escape(self.alt)}" src="data:image/svg+xml;base64,{image}"></figure>'
+        )
+        return {
+            f"application/vnd.vegalite.v{alt.SCHEMA_VERSION.lstrip('v').split('.')[0]}+json": spec,
+            "text/html": html,
+            "text/plain": f"{self.title}\n{self.sentence}",
+        }

@@ -20,7 +20,7 @@ import jinja2
 from markupsafe import Markup
 
 from headscope.figures import provenance, theme, wording
-from headscope.figures.export import vega_lite_version
+from headscope.figures.image import vega_lite_version
 from headscope.figures.picture import Picture
 from headscope.figures.registered import RunLike, available
 from headscope.version import __version__
@@ -144,8 +144,8 @@ def _libraries() -> Markup:
     """Vega, Vega-Lite and Vega-Embed as one script, made by vl-convert without the network."""
     import vl_convert
 
-    # The stub of vl-convert asks for a snippet that the function itself does not need.
-    bundle: str = vl_convert.javascript_bundle(None, vl_version=vega_lite_version())
+    snippet = "window.vegaEmbed = vegaEmbed;"
+    bundle: str = vl_convert.javascript_bundle(snippet, vl_version=vega_lite_version())
     return _inline_script(bundle)
 
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from typing import Any, Final, Literal, TypeAlias
 
-Mode: TypeAlias = Literal["light", "dark"]
-MODES: Final[tuple[Mode, ...]] = ("light", "dark")
+Mode: TypeAlias = Literal["light", "dark", "paper"]
+MODES: Final[tuple[Mode, ...]] = ("light", "dark", "paper")
 
 FONT: Final = (
     "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', 'Noto Sans', "
@@ -52,16 +52,21 @@ _EMPTY: Final = {"light": "#f1f2f4", "dark": "#23272e"}
 
 
 def config(mode: Mode) -> dict[str, Any]:
-    """The Vega-Lite `config` for a page of that mode. The background stays transparent."""
+    """The Vega-Lite `config` for a page of that mode, with a transparent background.
+
+    `paper` is `light` on white with a margin, for images that leave the page.
+    """
+    if mode == "paper":
+        return {**config("light"), "background": "#ffffff", "padding": 16}
     ink, soft, line, grid = _INK[mode], _SOFT[mode], _LINE[mode], _GRID[mode]
     return {
-        "background": None,
+        "background": "transparent",
         "font": FONT,
         "padding": 4,
         "view": {"stroke": None},
         # Thousands of labelled cells would drown a screen reader; the chart has one description.
         "aria": True,
-        "mark": {"aria": False, "tooltip": None},
+        "mark": {"aria": False},
         "title": {
             "anchor": "start",
             "frame": "group",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,7 @@ from urllib.request import getproxies
 import torch
 from torch import nn
 
-from headscope.errors import ModelError
+from headscope.errors import ModelError, UsageError
 from headscope.models.describe import describe
 from headscope.models.layout import Layout
 
@@ -99,9 +99,7 @@ class LoadedModel:
         ]
         known = [p for p in positions if isinstance(p, int) and p > 0]
         if known:
-            # RoBERTa-like models number positions from padding_idx + 1
-            offset = self.pad_id + 1 if self.family in _POSITIONS_AFTER_PADDING else 0
-            limits.append(min(known) - offset)
+            limits.append(min(known) - _first_position(self.model))
         return min(limits, default=512)
 
     def fingerprint(self) -> str:
@@ -115,9 +113,11 @@ class LoadedModel:
         return digest.hexdigest()
 
 
-_POSITIONS_AFTER_PADDING = frozenset(
-    {"roberta", "xlm-roberta", "camembert", "mpnet", "data2vec-text"}
-)
+def _first_position(model: nn.Module) -> int:
+    """0, or padding_idx + 1 where positions are numbered from there (RoBERTa and its like)."""
+    tables = (m for name, m in model.named_modules() if name.endswith("position_embeddings"))
+    padding = (getattr(table, "padding_idx", None) for table in tables)
+    return max((index + 1 for index in padding if index is not None), default=0)
 
 
 def load(
@@ -132,7 +132,7 @@ def load(
     """Load a model by hub name or folder, or take one that is loaded already.
 
     Weights come from safetensors in float32. Pickled weights and code from the hub can run
-    anything: each needs its flag.
+    anything: each needs its flag. A model that is loaded already is put into evaluation mode.
     """
     if isinstance(model, nn.Module):
         return _adopt(model, tokenizer)
@@ -149,7 +149,10 @@ def load(
         loaded = _weights(transformers, source, config, head, allow_pickle, options)
         if tokenizer is None:
             tokenizer = _tokenizer(transformers, source, options)
-    loaded = loaded.to(device).eval()
+    try:
+        loaded = loaded.to(device).eval()
+    except (RuntimeError, AssertionError) as error:
+        raise UsageError(f"cannot use device {device!r}: {_first_line(error)}") from error
     return LoadedModel(loaded, tokenizer, name, source, describe(loaded))
 
 
@@ -157,7 +160,7 @@ def _adopt(model: nn.Module, tokenizer: Any) -> LoadedModel:
     if tokenizer is None:
         raise ModelError("a loaded model comes with its tokenizer: pass tokenizer=…")
     name = str(getattr(getattr(model, "config", None), "_name_or_path", "") or type(model).__name__)
-    return LoadedModel(model, tokenizer, Path(name).name or name, name, describe(model))
+    return LoadedModel(model.eval(), tokenizer, Path(name).name or name, name, describe(model))
 
 
 def _resolve(name: str) -> tuple[str, str]:
@@ -165,11 +168,17 @@ def _resolve(name: str) -> tuple[str, str]:
     if name == DEFAULT:
         return _DEFAULT_NAME, str(default_folder())
     path = Path(name).expanduser()
-    if path.is_dir():
+    try:
+        is_folder, exists = bool(name) and path.is_dir(), path.exists()
+    except OSError:  # a name no file system takes
+        raise ModelError(f"{name}: no such folder") from None
+    if is_folder:
         folder = path.resolve()
         # folders that only say "model" are named after what contains them
         return (folder.parent.name if folder.name == "model" else folder.name), str(folder)
-    if path.exists():
+    if not name:
+        raise ModelError("a model needs a name: a folder, a hub name or 'default'")
+    if exists:
         raise ModelError(f"{name} is a file; expected a model's folder or a hub name")
     if name.startswith((".", "/", "~")) or name.count("/") > 1:
         raise ModelError(f"{name}: no such folder")
@@ -205,7 +214,11 @@ def _check_hub(name: str) -> None:
     """Fail at once when the hub is needed and out of reach, not after half a minute of retries."""
     from huggingface_hub import constants, try_to_load_from_cache
 
-    if isinstance(try_to_load_from_cache(name, "config.json"), str):
+    try:
+        cached = try_to_load_from_cache(name, "config.json")
+    except ValueError:
+        raise ModelError(f"{name!r} is no local folder and cannot be a hub name") from None
+    if isinstance(cached, str):
         return
     refusal = f"{name!r} is no local folder and not in the hub's cache, and the hub"
     if constants.HF_HUB_OFFLINE:
@@ -223,12 +236,16 @@ def _config(transformers: Any, source: str, options: dict[str, Any]) -> Any:
     try:
         return transformers.AutoConfig.from_pretrained(source, **options)
     except Exception as error:
-        if "trust_remote_code" in str(error):
-            raise ModelError(
-                f"{source} brings its own code, which can do anything; "
-                "if you trust its source, add --allow-remote-code"
-            ) from None
+        _refuse_remote_code(source, error)
         raise ModelError(f"cannot load {source}: {_first_line(error)}") from error
+
+
+def _refuse_remote_code(source: str, error: Exception) -> None:
+    if "trust_remote_code" in str(error):
+        raise ModelError(
+            f"{source} brings its own code, which can do anything; "
+            "if you trust its source, add --allow-remote-code"
+        ) from None
 
 
 def _weights(
@@ -241,11 +258,12 @@ def _weights(
 ) -> nn.Module:
     auto = getattr(transformers, _AUTO_CLASSES[head])
     try:
-        model: nn.Module = auto.from_pretrained(
+        model, info = auto.from_pretrained(
             source,
             config=config,
             dtype=torch.float32,
             use_safetensors=None if allow_pickle else True,
+            output_loading_info=True,
             **options,
         )
     except Exception as error:
@@ -254,8 +272,31 @@ def _weights(
                 f"{source} has no safetensors weights, and a pickle can run any code; "
                 "if you trust its source, add --allow-pickle"
             ) from None
+        _refuse_remote_code(source, error)
+        if "ignore_mismatched_sizes" in str(error):
+            raise ModelError(
+                f"{source}: its weights are not of the sizes in config.json"
+            ) from error
         raise ModelError(f"cannot load {source}: {_first_line(error)}") from error
-    return model
+    _check_missing(source, model, head, info["missing_keys"])
+    loaded: nn.Module = model
+    return loaded
+
+
+def _check_missing(source: str, model: Any, head: Head, missing: Iterable[str]) -> None:
+    """Refuse weights the files do not have: the library fills them with random numbers.
+
+    A pooler behind the last layer does not matter to attention, and a new classifier is what
+    fine-tuning starts from.
+    """
+    prefix = f"{model.base_model_prefix}."
+    names = sorted(name for name in missing if "pooler" not in name)
+    inside = [name for name in names if head == "base" or name.startswith(prefix)]
+    if inside:
+        more = f" and {len(inside) - 1} more" if len(inside) > 1 else ""
+        raise ModelError(f"{source}: its files have no weights for {inside[0]}{more}")
+    if names and head != "sequence-classification":
+        raise ModelError(f"{source} has no {head} head: its files have no weights for {names[0]}")
 
 
 def _tokenizer(transformers: Any, source: str, options: dict[str, Any]) -> Any:
@@ -263,7 +304,11 @@ def _tokenizer(transformers: Any, source: str, options: dict[str, Any]) -> Any:
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(source, **options)
     except Exception as error:
+        _refuse_remote_code(source, error)
         raise ModelError(f"{source} has no tokenizer: {_first_line(error)}; {expected}") from error
+    # without its files, some families' tokenizers come empty: special tokens and a word mark
+    if len(set(tokenizer.get_vocab()) - set(tokenizer.all_special_tokens)) < 2:
+        raise ModelError(f"{source} has no tokenizer; {expected}")
     if not getattr(tokenizer, "is_fast", False):
         raise ModelError(f"{source}: its tokenizer gives no character offsets; {expected}")
     return tokenizer

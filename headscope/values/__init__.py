@@ -7,6 +7,7 @@ from headscope.values.histogram import Histogram
 from headscope.values.moments import Moments
 from headscope.values.pack import pack, unpack
 from headscope.values.reservoir import Reservoir
+from headscope.values.sample import Sample
 from headscope.values.sums import Sum
 from headscope.values.top_k import TopK
 from headscope.values.value import VALUES, Arrays, Value
@@ -20,6 +21,7 @@ __all__ = [
     "Histogram",
     "Moments",
     "Reservoir",
+    "Sample",
     "Sum",
     "TopK",
     "Value",

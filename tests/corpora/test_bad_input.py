@@ -40,6 +40,8 @@ CASES = {
     "head out of range": ("a.conllu", GOOD + u(("1", "a", "0"), ("2", "b", "3")), 5, "head 3"),
     "head no number": ("a.conllu", u(("1", "a", "0"), ("2", "b", "x")), 2, "head x"),
     "head missing": ("a.conllu", u(("1", "a", "0"), ("2", "b", "_")), 2, "head _"),
+    "head too large": ("a.conllu", u(("1", "a", "9" * 5000)), 1, "head 999"),
+    "id too large": ("a.conllu", u(("9" * 5000, "a", "0")), 1, "ids such as 3"),
     "cycle": ("a.conllu", u(("1", "a", "0"), ("2", "b", "3"), ("3", "c", "2")), 2, "a cycle"),
     "own head": ("a.conllu", u(("1", "a", "0"), ("2", "b", "2")), 2, "a cycle"),
     "two roots": ("a.conllu", u(("1", "a", "0"), ("2", "b", "0")), 2, "2 roots"),
@@ -53,6 +55,7 @@ CASES = {
     "mention never closed": ("a.conllu", u(("1", "a", "0", "Entity=(e1-x")), 1, "never closed"),
     "mention not open": ("a.conllu", GOOD + u(("1", "a", "0", "Entity=e1)")), 4, "not open"),
     "mention garbled": ("a.conllu", u(("1", "a", "0", "Entity=e1")), 1, "coreference 'e1'"),
+    "mention hostile": ("a.conllu", u(("1", "a", "0", "Entity=" + "x" * 10**6)), 1, "'xxx"),
     "mention head": (
         "a.conllu",
         "# global.Entity = eid-head\n" + u(("1", "a", "0", "Entity=(e1-2)")),
@@ -78,6 +81,8 @@ CASES = {
     "long line": ("a.txt", b"ok\n" + b"x" * 100_000, 2, "100,000 characters; expected at most"),
     "json": ("a.jsonl", b'{"text": "a"}\n{"text": \n', 2, "invalid JSON at column 1"),
     "json nested": ("a.jsonl", b"[" * 100_000, 1, "nested too deeply"),
+    "json number too large": ("a.jsonl", b'{"text": ' + b"1" * 5000 + b"}", 1, "too large"),
+    "json member too large": ("a.json", b"[\n" + b"1" * 5000 + b"]", 2, "too large"),
     "json not an object": ("a.jsonl", b"[1]\n", 1, "a JSON list"),
     "json without text": ("a.jsonl", b'{"text": "a"}\n{"label": 1}\n', 2, "columns 'label'"),
     "json empty text": ("a.jsonl", b'{"text": "a"}\n{"text": " "}\n', 2, "an empty text"),
@@ -156,6 +161,8 @@ def test_missing_and_directory(tmp_path: Path, write: Write) -> None:
         Corpus([good, tmp_path / "none.tsv"], limit=1).scan()
     with pytest.raises(InputError, match="a directory"):
         Corpus(tmp_path).scan()
+    with pytest.raises(InputError, match="a pipe or a device"):
+        Corpus("/dev/null", reader="text").scan()
 
 
 def test_a_named_column_that_is_missing(write: Write) -> None:
@@ -174,5 +181,7 @@ def test_words_of_usage() -> None:
         Corpus([])
     with pytest.raises(UsageError, match="expected spacy:NAME"):
         Corpus("a.txt", annotate="stanza:en")
+    with pytest.raises(UsageError, match="not of one text"):
+        Corpus.of("text")
     with pytest.raises(UsageError, match="item 1 is a int"):
         Corpus.of([3])  # type: ignore[list-item]

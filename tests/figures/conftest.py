@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -59,8 +58,8 @@ def plausible_tables(shapes: Sequence[Shape], targets: Sequence[str] = BERT) -> 
     return {"surface": columns(surface), "entropy": columns(entropy)}
 
 
-@pytest.fixture
-def make_run(tmp_path: Path) -> MakeRun:
+@pytest.fixture(scope="session")
+def make_run(tmp_path_factory: pytest.TempPathFactory) -> MakeRun:
     """Write a run and open it; `tables` replaces the plausible ones."""
 
     def make(
@@ -99,7 +98,7 @@ def make_run(tmp_path: Path) -> MakeRun:
                 **fields,
             }
         )
-        path = tmp_path / f"run{len(list(tmp_path.iterdir()))}"
+        path = tmp_path_factory.mktemp("figures") / "run"
         with RunWriter.open(path, record) as writer:
             found = plausible_tables(shapes, targets) if tables is None else tables
             writer.complete({"made": Result(tables=found)}, record)

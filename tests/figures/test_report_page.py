@@ -48,7 +48,7 @@ class Page(HTMLParser):
         return next(json.loads(text) for attrs, text in self.scripts if attrs.get("id") == name)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def page(make_run: Any) -> Page:
     run = make_run(
         (("self", 2, 3),),
@@ -76,7 +76,7 @@ def test_hostile_words_in_a_table_stay_inside_the_json(make_run: Any) -> None:
         (("self", 1, 1),), tables={"surface": {k: [v] for k, v in zip(names, row, strict=True)}}
     )
     page = Page(render_report(run))
-    (columns,) = page.json("datasets").values()
+    columns = page.json("datasets")[page.json("spec-surface")["datasets"]["heads"]]
     assert columns["what"] == [HOSTILE]
     assert not any(tag == "img" for tag, _ in page.tags)
 
@@ -153,4 +153,3 @@ def test_big_models_stay_light(make_run: Any) -> None:
     html = render_report(make_run((("self", 48, 25),)))
     assert len(html.encode()) < 5_000_000
     assert 'data-renderer="canvas"' in html
-    assert html.count("NaN") == render_report(make_run((("self", 1, 1),))).count("NaN")

@@ -436,7 +436,7 @@ def test_gradients_are_finite_differences(name: str, frozen: bool) -> None:
             return float(_loss(tap.forward(batch), batch))
 
     # Llama's norms and softmax compute in float32 whatever the model's type
-    eps, rel = (3e-3, 1e-3) if name == "llama" else (1e-4, 1e-4)
+    eps, rel, tolerance = (3e-3, 1e-3, 5e-4) if name == "llama" else (1e-4, 1e-4, 1e-5)
     generator = torch.Generator().manual_seed(0)
     for view in views:
         assert view.gradient.shape == view.pattern.shape
@@ -449,7 +449,7 @@ def test_gradients_are_finite_differences(name: str, frozen: bool) -> None:
             up = loss_with(_Nudge(place=place, index=index, amount=eps))
             down = loss_with(_Nudge(place=place, index=index, amount=-eps))
             expected = (up - down) / (2 * eps)
-            assert float(view.gradient[index]) == pytest.approx(expected, rel=rel, abs=1e-5)
+            assert float(view.gradient[index]) == pytest.approx(expected, rel=rel, abs=tolerance)
 
 
 @pytest.mark.parametrize("name", ["bert", "mpnet"])

@@ -178,10 +178,13 @@ FAMILIES: dict[str, Family] = {
 }
 
 
-def encoded(n_tokens: int, seed: int, n_target: int | None = None, split: int = 0) -> Encoded:
+def encoded(
+    n_tokens: int, seed: int, n_target: int | None = None, *, split: int = 0, types: bool = False
+) -> Encoded:
     """Random tokens that are no special ones; `split` > 0 starts a second segment there.
 
-    With a split the first token, the last and the one before the split are delimiters.
+    With a split the first token, the last and the one before the split are delimiters; `types`
+    hands the segments to the model.
     """
     rng = np.random.default_rng(seed)
     segments = np.zeros(n_tokens, dtype=np.int8)
@@ -189,8 +192,8 @@ def encoded(n_tokens: int, seed: int, n_target: int | None = None, split: int = 
     inputs: dict[str, Any] = {}
     if split:
         segments[split:] = 1
-        inputs["token_type_ids"] = segments.astype(np.int64)
-        segments = segments.copy()
+        if types:
+            inputs["token_type_ids"] = segments.astype(np.int64)
         segments[[0, split - 1, -1]] = -1
         kinds[[0, split - 1, -1]] = TokenKind.CLS, TokenKind.SEP, TokenKind.SEP
     return Encoded(

@@ -11,7 +11,7 @@ from headscope.corpora.reader import READERS
 from headscope.corpora.source import Source
 from headscope.types import Sequence
 
-_BEGIN = re.compile(r"#begin document \((?P<name>.*)\); part (?P<part>\d+)")
+_BEGIN = re.compile(r"#begin document \((?P<name>.*)\); part (?P<part>\d{1,9})", re.ASCII)
 _MIN_COLUMNS = 12
 
 

@@ -8,6 +8,7 @@ from headscope.corpora.character_spans import simple_words, words_of
 from headscope.corpora.options import ReadOptions
 from headscope.corpora.reader import READERS
 from headscope.corpora.source import Source
+from headscope.corpora.whole_numbers import whole_number
 from headscope.types import Mention, Sequence
 
 COLUMNS = (
@@ -46,9 +47,9 @@ def _sequence(row: dict[str, str], source: Source, line: int) -> Sequence:
     spans: list[tuple[str, int, int]] = []
     for name, offset in (("Pronoun", "Pronoun-offset"), ("A", "A-offset"), ("B", "B-offset")):
         wanted, at = row[name], row[offset]
-        if not (at.isascii() and at.isdecimal() and wanted):
-            raise source.error(f"{offset} {at!r} of {wanted!r}", "a character offset", line)
-        start = int(at)
+        start = whole_number(at)
+        if start is None or not wanted:
+            raise source.error(f"{offset} {at[:20]!r} of {wanted!r}", "a character offset", line)
         found = text[start : start + len(wanted)]
         if found != wanted:
             raise source.error(f"{found!r} at {offset} {start}", repr(wanted), line)

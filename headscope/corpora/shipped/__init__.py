@@ -1,0 +1,1 @@
+"""The corpus that comes with the package; see its README."""

@@ -92,11 +92,10 @@
     if (target) target.scrollIntoView({ behavior: "instant" });
   };
 
-  // Saved images are for paper: light, on white, in the full number of columns.
+  // Saved images are in the full number of columns, whatever the screen.
   const save = async (name, type) => {
-    const config = { ...themes.light, background: "#ffffff", padding: 16 };
     const room = document.createElement("div");
-    const shown = await embed(room, specOf(name), config, "svg");
+    const shown = await embed(room, specOf(name), themes.paper, "svg");
     const link = document.createElement("a");
     link.href = await shown.view.toImageURL(type, type === "png" ? 3 : 1);
     link.download = `${name}.${type}`;

@@ -10,12 +10,11 @@ from torch import Tensor
 
 from headscope.errors import UsageError
 from headscope.models.edit import EDITS, Edit, Site
+from headscope.models.layout import Layout
 
 
 def same_segment(site: Site) -> tuple[Bool[Tensor, "batch 1 query key"], ...]:
     """Pairs of tokens in the same segment, and in different ones; delimiters are in neither."""
-    if site.stack == "cross":
-        raise UsageError("segment edits are not defined for cross-attention")
     segments = site.tokens().segments
     inside = segments >= 0
     both = inside[:, :, None] & inside[:, None, :]
@@ -26,6 +25,12 @@ def same_segment(site: Site) -> tuple[Bool[Tensor, "batch 1 query key"], ...]:
 @dataclass(frozen=True)
 class _Segment(Edit):
     renormalise: bool = False
+
+    def check(self, layout: Layout) -> None:
+        super().check(layout)
+        chosen = layout.heads() if self.heads is None else self.heads
+        if any(head.stack == "cross" for head in chosen):
+            raise UsageError("segment edits are not defined for cross-attention")
 
     def _without(
         self,

@@ -1,0 +1,1 @@
+"""The shape of attention maps: vertical, diagonal, both, block, heterogeneous."""

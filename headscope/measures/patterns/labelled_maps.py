@@ -1,0 +1,191 @@
+"""Attention maps with labels, as two small files: readable labels, compressed maps."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headscope.errors import InputError
+from headscope.measures.patterns.classes import PATTERNS
+
+#: Longer maps are pooled to this many rows and columns before they are kept.
+LARGEST = 64
+FORMAT = "headscope pattern labels 1"
+
+Map = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """Where a map comes from, and what it was seen to be; None is not labelled yet.
+
+    `second` is a later, blind look at the same map. Layers and heads count from 0.
+    """
+
+    model: str
+    stack: str
+    layer: int
+    head: int
+    sequence: str
+    n_tokens: int
+    split: str = "test"
+    label: str | None = None
+    second: str | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelledMaps:
+    """Maps (each at most `LARGEST` tokens wide, rows sum to 1) and their labels, in one order."""
+
+    labels: tuple[Label, ...]
+    maps: tuple[Map, ...] = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def only(self, split: str | None = None) -> LabelledMaps:
+        """Those that have a label, of one split or of all."""
+        kept = [
+            i
+            for i, one in enumerate(self.labels)
+            if one.label is not None and split in (None, one.split)
+        ]
+        return LabelledMaps(
+            tuple(self.labels[i] for i in kept), tuple(self.maps[i] for i in kept)
+        )
+
+    def labelled(self, index: int, label: str | None) -> LabelledMaps:
+        """The same maps with one label changed."""
+        changed = (*self.labels[:index], replace(self.labels[index], label=label))
+        return LabelledMaps((*changed, *self.labels[index + 1 :]), self.maps)
+
+    @property
+    def targets(self) -> NDArray[np.int64]:
+        """The labels as numbers of `PATTERNS`; every map must have one."""
+        return np.array([PATTERNS.index(str(one.label)) for one in self.labels], dtype=np.int64)
+
+
+def pooled(pattern: NDArray[Any], largest: int = LARGEST) -> Map:
+    """A map of at most `largest` rows and columns: mean over pooled rows, sum over columns.
+
+    >>> pooled(np.eye(4), 2).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    n = pattern.shape[0]
+    if n <= largest:
+        return np.asarray(pattern, dtype=np.float32)
+    edges = np.arange(largest + 1) * (n / largest)
+    token = np.arange(n)
+    shared = np.minimum(token + 1, edges[1:, None]) - np.maximum(token, edges[:-1, None])
+    shared = np.clip(shared, 0.0, None)
+    found = (shared / shared.sum(axis=1, keepdims=True)) @ pattern @ shared.T
+    return np.asarray(found, dtype=np.float32)
+
+
+def save_labels(path: Path, labels: Iterable[Label]) -> None:
+    """Write the labels alone, whole or not at all; the maps beside them stay."""
+    listed = [asdict(one) for one in labels]
+    lines = ",\n    ".join(json.dumps(one, ensure_ascii=False) for one in listed)
+    text = f'{{\n  "format": "{FORMAT}",\n  "labels": [\n    {lines}\n  ]\n}}\n'
+    fresh = path.with_name(path.name + ".new")
+    fresh.write_text(text, encoding="utf-8")
+    fresh.replace(path)
+
+
+def save_maps(path: Path, found: LabelledMaps) -> None:
+    """Write labels to `path` and maps to the .npz file beside it.
+
+    A weight a is kept as round(255 · √a) in one byte: small weights keep their digits, and the
+    largest error is 1/255 of a weight near 1.
+    """
+    bytes_ = [np.rint(255 * np.sqrt(one)).astype(np.uint8).ravel() for one in found.maps]
+    np.savez_compressed(
+        path.with_suffix(".npz"),
+        weights=np.concatenate(bytes_) if bytes_ else np.zeros(0, np.uint8),
+        sizes=np.array([len(one) for one in found.maps], dtype=np.int16),
+    )
+    save_labels(path, found.labels)
+
+
+def load_maps(path: Path) -> LabelledMaps:
+    """Read a label file and the maps beside it; anything odd is named with its place."""
+    labels = _read_labels(path)
+    maps = _read_maps(path.with_suffix(".npz"))
+    if len(maps) != len(labels):
+        raise InputError(path, found=f"{len(labels)} labels", expected=f"{len(maps)}, as many maps")
+    return LabelledMaps(tuple(labels), tuple(maps))
+
+
+def shipped_maps(split: str | None = None) -> LabelledMaps:
+    """The real maps that come with the package, labelled by eye."""
+    folder = resources.files("headscope.measures.patterns") / "data"
+    return load_maps(Path(str(folder / "real_maps.json"))).only(split)
+
+
+def _read_labels(path: Path) -> list[Label]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(path, found="no such file", expected="a label file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(path, found=str(error), expected="a readable label file") from None
+    except json.JSONDecodeError as error:
+        raise InputError(path, line=error.lineno, found=error.msg, expected="JSON") from None
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise InputError(path, found="another format", expected=f'"format": "{FORMAT}"')
+    rows = content.get("labels")
+    if not isinstance(rows, list):
+        raise InputError(path, found="no list of labels", expected='"labels": [...]')
+    return [_label(path, number, row) for number, row in enumerate(rows, start=1)]
+
+
+_KINDS: dict[str, type] = {"layer": int, "head": int, "n_tokens": int}
+
+
+def _label(path: Path, number: int, row: object) -> Label:
+    names = [f.name for f in fields(Label)]
+    if not isinstance(row, dict) or not set(names[:6]) <= row.keys() <= set(names):
+        expected = f"an object with {', '.join(names[:6])}"
+        raise InputError(path, found=f"label {number}: {row!r:.80}", expected=expected)
+    for name, value in row.items():
+        wanted = _KINDS.get(name, str)
+        absent = name in ("label", "second") and value is None
+        if not absent and (not isinstance(value, wanted) or isinstance(value, bool)):
+            raise InputError(
+                path, found=f"label {number}: {name} = {value!r:.40}", expected=wanted.__name__
+            )
+        if name in ("label", "second") and not absent and value not in PATTERNS:
+            raise InputError(
+                path, found=f"label {number}: {value!r:.40}", expected=", ".join(PATTERNS)
+            )
+    return Label(**row)
+
+
+def _read_maps(path: Path) -> Sequence[Map]:
+    expected = "the maps of a label file (weights, sizes)"
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            weights, sizes = stored["weights"], stored["sizes"].astype(np.int64)
+    except FileNotFoundError:
+        raise InputError(path, found="no such file", expected=expected) from None
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        raise InputError(path, found=str(error), expected=expected) from None
+    if weights.ndim != 1 or (sizes < 1).any() or (sizes**2).sum() != len(weights):
+        raise InputError(path, found=f"{len(weights)} weights", expected="the squares of sizes")
+    ends = np.cumsum(sizes**2)
+    return [
+        _rows_to_one((weights[end - n * n : end].reshape(n, n) / np.float32(255)) ** 2)
+        for n, end in zip(sizes.tolist(), ends.tolist(), strict=True)
+    ]
+
+
+def _rows_to_one(weights: NDArray[Any]) -> Map:
+    return np.asarray(weights / np.maximum(weights.sum(axis=1, keepdims=True), 1e-9), np.float32)

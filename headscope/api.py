@@ -65,7 +65,7 @@ def analyze(
     """
     from headscope.corpora import Corpus
     from headscope.engine import analyze as run_pass
-    from headscope.engine import choose_measures
+    from headscope.engine import choose_measures, head_for
     from headscope.models import LoadedModel
     from headscope.models import load as load_model
 
@@ -75,7 +75,11 @@ def analyze(
     elif not isinstance(corpus, Corpus):
         corpus = Corpus.of(corpus)
     corpus.scan()
-    loaded = model if isinstance(model, LoadedModel) else load_model(model, tokenizer)
+    loaded = (
+        model
+        if isinstance(model, LoadedModel)
+        else load_model(model, tokenizer, head=head_for(chosen))
+    )
     folder = Path(output or Path(tempfile.mkdtemp(prefix="headscope-")) / "run")
     run_pass(loaded, corpus, folder, measures=chosen, **options)
     return open_run(folder)

@@ -46,7 +46,8 @@ def analyze(
     ] = None,
     more: Annotated[list[str] | None, typer.Argument(help="More files of the corpus.")] = None,
     measures: Annotated[
-        str | None, typer.Option(help="Measures to run, comma-separated; all by default.")
+        str | None,
+        typer.Option(help="Measures to run, comma-separated; or: all. By default the cheap ones."),
     ] = None,
     set_: Annotated[
         list[str] | None,
@@ -128,7 +129,7 @@ def analyze(
         )
     read.scan()  # a wrong file is refused before a model is loaded
 
-    from headscope.engine import Settings, choose_measures
+    from headscope.engine import Settings, choose_measures, head_for
     from headscope.engine import analyze as run_pass
     from headscope.models import load
 
@@ -137,7 +138,11 @@ def analyze(
     with interruptible(output), shown_progress(quiet) as progress:
         progress.stage(f"Loading {model}")
         loaded = load(
-            model, device=device, allow_pickle=allow_pickle, allow_remote_code=allow_remote_code
+            model,
+            head=head_for(chosen),
+            device=device,
+            allow_pickle=allow_pickle,
+            allow_remote_code=allow_remote_code,
         )
         run = run_pass(
             loaded,

@@ -21,7 +21,7 @@ def measures(
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
     """List the measures, or explain one: formula, how to read it, source, parameters."""
-    from headscope.measures import MEASURES
+    from headscope.measures import MEASURES, build
 
     chosen = list(MEASURES) if name is None else [name]
     if as_json:
@@ -31,9 +31,7 @@ def measures(
                 "version": MEASURES[known].version,
                 "needs": sorted(MEASURES[known].needs),
                 "tables": list(MEASURES[known].tables),
-                "parameters": {
-                    key: field.default for key, field in MEASURES[known].model_fields.items()
-                },
+                "parameters": build(known).model_dump(mode="json"),
                 "summary": _summary(MEASURES[known]),
             }
             for known in chosen
@@ -45,8 +43,9 @@ def measures(
             typer.echo(f"{known:<14} {_summary(MEASURES[known])}")
             continue
         typer.echo(inspect.getdoc(MEASURES[known]) or "")
+        defaults = build(known).model_dump(mode="json")
         for key, field in MEASURES[known].model_fields.items():
-            typer.echo(f"\n--set {known}.{key}={field.default}  {field.description or ''}")
+            typer.echo(f"\n--set {known}.{key}={defaults[key]}  {field.description or ''}")
 
 
 def _summary(measure: type) -> str:

@@ -18,7 +18,7 @@ from headscope.engine.progress import Progress, Silent
 from headscope.engine.settings import Settings
 from headscope.errors import UsageError
 from headscope.figures import render_report
-from headscope.measures import MEASURES, Measure, Total, build
+from headscope.measures import MEASURES, GradientMeasure, Measure, Total, build
 from headscope.models import LoadedModel
 from headscope.store import (
     CorpusRecord,
@@ -38,14 +38,22 @@ from headscope.types import Result, Skipped
 def choose_measures(
     names: Iterable[str] | None = None, parameters: Mapping[str, Mapping[str, Any]] | None = None
 ) -> list[Measure]:
-    """Measures by name (all of them if None), with their parameters."""
-    chosen = list(MEASURES) if names is None else list(dict.fromkeys(names))
+    """Measures by name, with their parameters; None is the default ones, `all` every one."""
+    chosen = [name for name, kind in MEASURES.items() if kind.default]
+    if names is not None:
+        asked = dict.fromkeys(names)
+        chosen = list(MEASURES) if "all" in asked else list(asked)
     parameters = parameters or {}
     for name in parameters:
         if name not in chosen:
             MEASURES[name]  # an unknown name has its own message
             raise UsageError(f"--set {name}.…: the measure {name!r} is not among those asked for")
     return [build(name, parameters.get(name)) for name in chosen]
+
+
+def head_for(measures: Iterable[Measure]) -> Literal["base", "lm"]:
+    """The head a model is to be loaded with for these measures."""
+    return "lm" if any(isinstance(m, GradientMeasure) for m in measures) else "base"
 
 
 def analyze(
@@ -70,7 +78,7 @@ def analyze(
     progress = progress or Silent()
     started = time.monotonic()
     chosen, skipped = applicable(
-        choose_measures() if measures is None else measures, corpus.scan().annotations
+        choose_measures() if measures is None else measures, corpus.scan().annotations, model
     )
     encoder = encoder_for(model, max_tokens=max_tokens, long=long, dropped=dropped)
     plan = make_plan(corpus, encoder, settings, progress)

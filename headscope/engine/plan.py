@@ -12,8 +12,9 @@ from headscope.engine.batches import width
 from headscope.engine.progress import Progress
 from headscope.engine.settings import Settings
 from headscope.errors import UsageError
-from headscope.measures import Measure
+from headscope.measures import MEASURES, GradientMeasure, Measure
 from headscope.models import LoadedModel
+from headscope.models.language_head import no_head_by_name
 from headscope.types import Encoded, Facts, FactsBuilder, Skipped
 
 
@@ -116,14 +117,19 @@ def make_plan(corpus: Corpus, encoder: Encoder, settings: Settings, progress: Pr
 
 
 def applicable(
-    measures: Sequence[Measure], annotations: dict[str, int]
+    measures: Sequence[Measure], annotations: dict[str, int], model: LoadedModel
 ) -> tuple[list[Measure], list[Skipped]]:
-    """The measures a corpus has the annotations for, and the others with the reason."""
+    """The measures a corpus has the annotations for and the model the head, and the others.
+
+    Whoever asks for the default measures also hears of those that are not among them.
+    """
     run: list[Measure] = []
-    skipped: list[Skipped] = []
+    skipped = list(_not_asked_for(measures, model))
     for measure in measures:
         missing = sorted(need for need in measure.needs if not annotations.get(need))
-        if missing:
+        if isinstance(measure, GradientMeasure) and model.no_loss:
+            skipped.append(Skipped(measure.name, _no_loss(model)))
+        elif missing:
             reason = f"the corpus has no {' and no '.join(missing)}"
             skipped.append(Skipped(measure.name, reason))
         else:
@@ -132,3 +138,18 @@ def applicable(
         reasons = "; ".join(f"{s.name}: {s.reason}" for s in skipped)
         raise UsageError(f"nothing to measure ({reasons or 'no measure was named'})")
     return run, skipped
+
+
+def _not_asked_for(measures: Sequence[Measure], model: LoadedModel) -> Iterator[Skipped]:
+    names = {measure.name for measure in measures}
+    if not all(name in names for name, kind in MEASURES.items() if kind.default):
+        return
+    for name, kind in MEASURES.items():
+        if name not in names:
+            hopeless = issubclass(kind, GradientMeasure) and no_head_by_name(model.config)
+            reason = f"it takes much longer than the others; ask for it with --measures {name}"
+            yield Skipped(name, _no_loss(model) if hopeless else reason)
+
+
+def _no_loss(model: LoadedModel) -> str:
+    return f"{model.name} has no loss of its own: {model.no_loss}"

@@ -8,9 +8,17 @@ from typing import TypeAlias
 import torch
 
 from headscope.engine.batches import length_sorted, width
+from headscope.engine.gradients import observe_gradients
 from headscope.engine.settings import Settings
 from headscope.errors import HeadscopeError
-from headscope.measures import ALL_LAYERS, LayerMeasure, Measure, Place, StackMeasure
+from headscope.measures import (
+    ALL_LAYERS,
+    GradientMeasure,
+    LayerMeasure,
+    Measure,
+    Place,
+    StackMeasure,
+)
 from headscope.models import LoadedModel, Tap, View, collate
 from headscope.types import Encoded, Facts, Stack
 from headscope.values import Value
@@ -76,6 +84,11 @@ def _observe(
     model: LoadedModel, measures: Sequence[Measure], encoded: Sequence[Encoded], facts: Facts
 ) -> Values:
     values: Values = {}
+    by_gradient = [m for m in measures if isinstance(m, GradientMeasure)]
+    for part in observe_gradients(model, by_gradient, encoded, facts):
+        add(values, part)
+    if len(by_gradient) == len(measures):
+        return values
     by_layer = [m for m in measures if isinstance(m, LayerMeasure)]
     by_stack = [m for m in measures if isinstance(m, StackMeasure)]
     kept: dict[Stack, list[View]] = {}
@@ -89,7 +102,7 @@ def _observe(
             kept.setdefault(view.stack, []).append(view)
 
     batch = collate(encoded, pad_id=model.pad_id, device=model.device, facts=facts)
-    with torch.inference_mode(), Tap(model.model, observer=observer, layout=model.layout) as tap:
+    with torch.inference_mode(), Tap(model.body, observer=observer, layout=model.layout) as tap:
         tap.forward(batch)
         for stack, views in kept.items():
             for whole in by_stack:

@@ -55,7 +55,7 @@ def ticks(n: int, most: int = 12) -> list[int]:
 def share_colour(title: str = "share of attention") -> alt.Color:
     """Colour for shares: the same scale 0–1 in every panel of every figure."""
     legend = _legend(title, orient="top", length=200, form=".0%", values=[0, 0.25, 0.5, 0.75, 1])
-    scale = alt.Scale(scheme=theme.SHARE_SCHEME, domain=[0, 1], clamp=True)
+    scale = {"scheme": theme.SHARE_SCHEME, "domain": [0, 1], "clamp": True}
     return alt.Color("value:Q", scale=scale, legend=legend)
 
 
@@ -65,7 +65,7 @@ def amount_colour(title: str, top: float, *, length: int, legend: bool = True) -
     shown = (
         _legend(title, orient="bottom", length=length, form=".1f", values=steps) if legend else None
     )
-    scale = alt.Scale(scheme=theme.AMOUNT_SCHEME, domain=[0, top], clamp=True)
+    scale = {"scheme": theme.AMOUNT_SCHEME, "domain": [0, top], "clamp": True}
     return alt.Color("value:Q", scale=scale, legend=shown)
 
 
@@ -76,16 +76,16 @@ def _legend(
     length: int,
     form: str,
     values: list[float],
-) -> alt.Legend:
-    return alt.Legend(
-        title=title,
-        orient=orient,
-        direction="horizontal",
-        gradientLength=length,
-        format=form,
-        values=values,
-        titleLimit=0,
-    )
+) -> dict[str, Any]:
+    return {
+        "title": title,
+        "orient": orient,
+        "direction": "horizontal",
+        "gradientLength": length,
+        "format": form,
+        "values": values,
+        "titleLimit": 0,
+    }
 
 
 def tooltips(value_title: str) -> list[alt.Tooltip]:
@@ -145,10 +145,11 @@ def heatmap(
             empty.mark_rect(style="no_data"),
             empty.mark_text(style="no_data_sign", text="×", fontSize=size),
         ]
-    return alt.layer(*layers).properties(
+    return alt.layer(
+        *layers,
         width=cells.width,
         height=cells.height,
-        title=alt.Title(title, subtitle=subtitle),
+        title={"text": title, "subtitle": subtitle},
     )
 
 
@@ -158,6 +159,6 @@ def _band(name: str, n: int, gap: float) -> Any:
         f"{name}:O",
         title=name,
         # Without outer padding the first band may start at -1e-15, and Vega drops its label.
-        scale=alt.Scale(domain=list(range(1, n + 1)), paddingInner=gap, paddingOuter=0.03),
-        axis=alt.Axis(values=ticks(n), labelOverlap=False),
+        scale={"domain": list(range(1, n + 1)), "paddingInner": gap, "paddingOuter": 0.03},
+        axis={"values": ticks(n), "labelOverlap": False},
     )

@@ -49,21 +49,25 @@ def layer_scatter(
     x = alt.X(
         "x:Q",
         title="layer",
-        scale=alt.Scale(domain=[0.5, n_layers + 0.5], nice=False, zero=False),
-        axis=alt.Axis(values=ticks(n_layers), format="d", grid=False),
+        scale={"domain": [0.5, n_layers + 0.5], "nice": False, "zero": False},
+        axis={"values": ticks(n_layers), "format": "d", "grid": False},
     )
     y = alt.Y(
         "value:Q",
         title=y_title,
-        scale=alt.Scale(domain=list(y_domain), nice=False, clamp=True),
-        axis=alt.Axis(format=y_format, tickCount=5, domain=False, ticks=False),
+        scale={"domain": list(y_domain), "nice": False, "clamp": True},
+        axis={"format": y_format, "tickCount": 5, "domain": False, "ticks": False},
     )
     colour = alt.Color(
         "series:N",
-        scale=alt.Scale(domain=[s.label for s in series], range=[s.colour for s in series]),
-        legend=alt.Legend(
-            title=None, orient=legend, symbolType="circle", symbolOpacity=1, offset=5
-        ),
+        scale={"domain": [s.label for s in series], "range": [s.colour for s in series]},
+        legend={
+            "title": None,
+            "orient": legend,
+            "symbolType": "circle",
+            "symbolOpacity": 1,
+            "offset": 5,
+        },
     )
     points = _placed(heads, stack, labels)
     points = labelled(points, value_format=value_format, stack=stack).encode(x=x, color=colour)
@@ -84,7 +88,10 @@ def layer_scatter(
                 alt.Tooltip("n:Q", title="heads"),
             ],
         ),
-    ).properties(width=width, height=height, title=alt.Title(title, subtitle=subtitle))
+        width=width,
+        height=height,
+        title={"text": title, "subtitle": subtitle},
+    )
 
 
 def _placed(data: str, stack: Stack, labels: Mapping[str, str]) -> alt.Chart:

@@ -37,20 +37,23 @@ def arranged(
     `data` holds the records the panels speak of, by name. `columns` is what fits on a wide page;
     the report lowers it on narrow screens.
     """
+    # Altair copies all panels at every step, so everything is said in one.
+    resolve = alt.Resolve(scale=alt.ScaleResolveMap(color=colour))
     blocks: list[Chart] = []
     for stack, members in panels.items():
-        block = alt.concat(*members, columns=balanced(len(members), columns))
-        block = block.resolve_scale(color=colour)
-        if len(panels) > 1:
-            name = capital(theme.STACK_TITLES[stack])
-            title = alt.Title(name, fontSize=15, fontWeight=700, offset=14)
-            block = block.properties(title=title)
-        blocks.append(block)
+        name = capital(theme.STACK_TITLES[stack])
+        title = {"text": name, "fontSize": 15, "fontWeight": 700, "offset": 14}
+        blocks.append(
+            alt.concat(
+                *members,
+                columns=balanced(len(members), columns),
+                resolve=resolve,
+                title=title if len(panels) > 1 else alt.Undefined,
+            )
+        )
     if not blocks:
         return _nothing()
-    whole = blocks[0]
-    if len(blocks) > 1:
-        whole = alt.vconcat(*blocks, spacing=40).resolve_scale(color=colour)
+    whole = blocks[0] if len(blocks) == 1 else alt.vconcat(*blocks, spacing=40, resolve=resolve)
     whole.datasets = dict(data)
     return whole
 

@@ -56,12 +56,7 @@ def left_out(record: Mapping[str, Any]) -> Section:
     """What was skipped or cut, and why."""
     skipped = [(s["name"], s["reason"]) for s in record.get("skipped", ())]
     notes = [("note", note) for note in record.get("notes", ())]
-    cut = [
-        (_words(name), count(n))
-        for name, n in record.get("counts", {}).items()
-        if n and name not in ("n_sequences", "n_tokens")
-    ]
-    return Section("Skipped or cut", tuple(skipped + cut + notes))
+    return Section("Skipped or cut", tuple(skipped + notes))
 
 
 def sections(record: Mapping[str, Any]) -> list[Section]:
@@ -76,6 +71,7 @@ def sections(record: Mapping[str, Any]) -> list[Section]:
     groups: list[tuple[str, Sequence[tuple[str, str]]]] = [
         ("Model", _model(record)),
         ("Corpus", list(_leaves(record.get("corpus", {})))),
+        ("Counts", list(_leaves(record.get("counts", {})))),
         ("Measures", measures),
         ("What was asked", list(_leaves(request))),
         ("Versions", list(_leaves(record.get("libraries", {})))),

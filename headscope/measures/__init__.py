@@ -3,6 +3,7 @@
 from headscope.measures.measure import (
     ALL_LAYERS,
     MEASURES,
+    GradientMeasure,
     LayerMeasure,
     Measure,
     Place,
@@ -15,6 +16,7 @@ from headscope.measures.measure import (
 __all__ = [
     "ALL_LAYERS",
     "MEASURES",
+    "GradientMeasure",
     "LayerMeasure",
     "Measure",
     "Place",

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from headscope.errors import UsageError
-from headscope.models import Layout, StackLayout, View
+from headscope.models import LanguageLoss, Layout, StackLayout, View
 from headscope.registry import Registry
 from headscope.types import Result, Stack
 from headscope.values import Value
@@ -59,7 +59,8 @@ class Measure(BaseModel, ABC):
 
     `needs` names the annotations a sequence must carry (`pair`, `words`, `dependencies` …): the
     measure sees a corpus only if at least one sequence has them all, and is reported as skipped
-    otherwise. `version` changes whenever the same input would give other numbers.
+    otherwise. `version` changes whenever the same input would give other numbers. A measure that
+    is not `default` runs only if it is asked for.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -67,6 +68,7 @@ class Measure(BaseModel, ABC):
     name: ClassVar[str]
     version: ClassVar[int] = 1
     needs: ClassVar[frozenset[str]] = frozenset()
+    default: ClassVar[bool] = True
     tables: ClassVar[tuple[str, ...]]
 
     @abstractmethod
@@ -99,6 +101,28 @@ class StackMeasure(Measure):
     @abstractmethod
     def observe(self, views: Sequence[View]) -> Value:
         """All layers of one stack over one batch as a value."""
+
+
+class GradientMeasure(Measure):
+    """A measure that sees, layer by layer, the gradient of the model's own loss.
+
+    The engine runs one more forward pass and a backward pass for it, with masked tokens where the
+    model is a masked one, so that `view.gradient` is there. Measures with the same loss share it.
+    """
+
+    default: ClassVar[bool] = False
+
+    masking: float = Field(0.15, gt=0.0, le=1.0, description="share of masked tokens (encoders)")
+    seed: int = Field(0, ge=0, description="seed of the masking (encoders)")
+
+    @property
+    def loss(self) -> LanguageLoss:
+        """The loss whose gradient the measure sees."""
+        return LanguageLoss(self.masking, self.seed)
+
+    @abstractmethod
+    def observe(self, view: View) -> Value:
+        """One layer of one batch as a value."""
 
 
 def build(name: str, parameters: Mapping[str, Any] | None = None) -> Measure:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from pydantic import Field, field_validator, model_validator
 from torch import Tensor
 
+from headscope.errors import UsageError
 from headscope.measures.measure import MEASURES, LayerMeasure, Place, Total
 from headscope.measures.roles import ROLES, Role, RoleBatch, RoleOptions
 from headscope.measures.roles.role import Direction
@@ -143,7 +144,7 @@ class SieveBias(LayerMeasure):
         return fresh
 
     def _sieves(self, view: View) -> Bool[Tensor, "batch role query key"]:
-        side = view.stack in ("decoder",) and view.batch.target is not None
+        side = view.stack == "decoder" and view.batch.target is not None
         encoded = tuple((e.target or e) if side else e for e in view.batch.encoded)
         options = RoleOptions(self.window, self.direction, self.rare_quantile)
         name = "target" if side else "source"
@@ -207,8 +208,6 @@ class SieveBias(LayerMeasure):
 
 def checked(role: Role, sieve: Tensor, shape: tuple[int, int, int]) -> Tensor:
     """A role's sieve if it is one; else an error that names the role."""
-    from headscope.errors import UsageError
-
     try:
         if sieve.dtype != torch.bool:
             raise ValueError(f"a tensor of {sieve.dtype}")
@@ -225,13 +224,13 @@ def _has(encoded: Encoded, role: Role) -> bool:
     return role.needs <= encoded.sequence.annotations
 
 
-def _tidy(
-    bundles: Sequence[tuple[Place, Bundle]], roles: Sequence[str], of: Any
-) -> dict[str, Any]:
+def _tidy(bundles: Sequence[tuple[Place, Bundle]], roles: Sequence[str], of: Any) -> dict[str, Any]:
     """Arrays of shape [head, role] per layer as columns; roles that a stack lacks are absent."""
     columns: dict[str, list[NDArray[Any]]] = {}
     present = {
-        stack: np.any([b.part("moments", Moments).n.any(axis=0) for p, b in bundles if p[0] == stack], axis=0)
+        stack: np.any(
+            [b.part("moments", Moments).n.any(axis=0) for p, b in bundles if p[0] == stack], axis=0
+        )
         for stack in {place.stack for place, _ in bundles}
     }
     names = np.array(roles, dtype=object)
@@ -248,4 +247,7 @@ def _tidy(
         }
         for name, part in parts.items():
             columns.setdefault(name, []).append(part)
-    return {name: np.concatenate(parts) if sum(map(len, parts)) else [] for name, parts in columns.items()}
+    return {
+        name: np.concatenate(parts) if sum(map(len, parts)) else []
+        for name, parts in columns.items()
+    }

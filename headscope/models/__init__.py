@@ -3,6 +3,7 @@
 from headscope.models.batch import Batch, Tokens, collate
 from headscope.models.describe import TESTED_FAMILIES, describe
 from headscope.models.edit import EDITS, Edit, Site, head_set
+from headscope.models.language_loss import LanguageLoss, sequence_losses
 from headscope.models.layout import Layout, StackLayout
 from headscope.models.loading import DEFAULT, LoadedModel, load
 from headscope.models.tap import Tap
@@ -14,6 +15,7 @@ __all__ = [
     "TESTED_FAMILIES",
     "Batch",
     "Edit",
+    "LanguageLoss",
     "Layout",
     "LoadedModel",
     "Site",
@@ -25,4 +27,5 @@ __all__ = [
     "describe",
     "head_set",
     "load",
+    "sequence_losses",
 ]

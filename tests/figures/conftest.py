@@ -92,7 +92,8 @@ def make_run(tmp_path_factory: pytest.TempPathFactory) -> MakeRun:
         )
         record = record.updated(
             **{
-                "counts": {"n_sequences": 500, "n_tokens": 11873, "n_sequences_cut": 3},
+                "counts": {"n_sequences": 500, "n_tokens": 11873, "n_cut": 3},
+                "notes": ["3 sequences were longer than 512 tokens and were cut at the end"],
                 "timings": {"total": 41.3, "model": 3.2},
                 "skipped": [SkippedRecord(name="coreference", reason="no mentions in the corpus")],
                 **fields,

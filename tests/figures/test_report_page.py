@@ -129,7 +129,13 @@ def test_the_page_tells_what_was_run_found_and_left_out(make_run: Any) -> None:
             assert words in text
         labels = [attrs.get("aria-label") for _, attrs in page.tags if "data-figure" in attrs]
         assert picture.alt in labels
-    for words in ("no mentions in the corpus", "sequences cut", "sha256:5f3c", "41.3 s", "4,096"):
+    for words in (
+        "no mentions in the corpus",
+        "were cut at the end",
+        "sha256:5f3c",
+        "41.3 s",
+        "4,096",
+    ):
         assert words in text
 
 

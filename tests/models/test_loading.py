@@ -148,6 +148,45 @@ def test_heads(family: str, head: Any, expected: str, tmp_path: Path) -> None:
     assert type(loaded.model).__name__ == expected
 
 
+_LANGUAGE_MODELS: dict[str, tuple[str, Any]] = {
+    "bert": ("BertForMaskedLM", "masked-lm"),
+    "electra": ("ElectraForMaskedLM", "masked-lm"),
+    "roberta": ("RobertaForMaskedLM", "masked-lm"),
+    "distilbert": ("DistilBertForMaskedLM", "masked-lm"),
+    "albert": ("AlbertForMaskedLM", "masked-lm"),
+    "modernbert": ("ModernBertForMaskedLM", "masked-lm"),
+    "mpnet": ("MPNetForMaskedLM", "masked-lm"),
+    "deberta-v2": ("DebertaV2ForMaskedLM", "masked-lm"),
+    "gpt2": ("GPT2LMHeadModel", "causal-lm"),
+    "openai-gpt": ("OpenAIGPTLMHeadModel", "causal-lm"),
+    "gpt_neox": ("GPTNeoXForCausalLM", "causal-lm"),
+    "llama": ("LlamaForCausalLM", "causal-lm"),
+    "qwen2": ("Qwen2ForCausalLM", "causal-lm"),
+    "t5": ("T5ForConditionalGeneration", "base"),
+    "bart": ("BartForConditionalGeneration", "base"),
+    "marian": ("MarianMTModel", "base"),
+}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_language_model_of_every_family_with_and_without_its_head(
+    family: str, tmp_path: Path
+) -> None:
+    """Tied, renamed and missing pooler weights are no reason to refuse a whole model."""
+    name, head = _LANGUAGE_MODELS[family]
+    original = FAMILIES[family].build(model=name)
+    original.save_pretrained(tmp_path)
+    tokenizer = planted_tokenizer()
+    base = load(tmp_path, tokenizer)
+    n_heads: dict[str, tuple[int, ...]] = {s.stack: s.n_heads for s in base.layout.stacks}
+    assert n_heads == FAMILIES[family].n_heads
+    if head != "base":
+        whole = load(tmp_path, tokenizer, head=head)
+        assert type(whole.model).__name__ == name
+        before = original.state_dict()
+        assert all(torch.equal(v, before[k]) for k, v in whole.model.state_dict().items())
+
+
 # --- names that lead nowhere ----------------------------------------------------------------
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from headscope.figures import wording
+from headscope.figures import theme, wording
 from headscope.figures.head_values import (
     HeadValue,
     LayerMean,
@@ -135,10 +135,14 @@ def found(values: list[HeadValue], means: list[LayerMean]) -> str:
     if cls:
         top = max(cls, key=lambda m: m.value)
         sentence += (
-            f"; from [CLS] alone it is broadest in layer {top.layer + 1}, "
+            f"; from [CLS] alone it is broadest in layer {top.layer + 1}{_of_stack(top.stack)}, "
             f"{wording.nats(top.value)} on average"
         )
     return sentence + "."
+
+
+def _of_stack(stack: Stack) -> str:
+    return "" if stack == "self" else f" of the {theme.STACK_TITLES[stack]}"
 
 
 def _table(values: list[HeadValue], means: list[LayerMean]) -> Table:

@@ -93,9 +93,7 @@ ROLES: Registry[Role] = Registry("role", "headscope.measures.roles")
 _origin: list[str] = []
 
 
-def role(
-    name: str, *, needs: Iterable[str] = (), across: bool = False
-) -> Callable[[Sieve], Sieve]:
+def role(name: str, *, needs: Iterable[str] = (), across: bool = False) -> Callable[[Sieve], Sieve]:
     """Decorator: make a function from a batch to a sieve known as a role."""
     if not name.isidentifier():
         raise UsageError(f"a role named {name!r}; expected letters, digits and underscores")

@@ -2,9 +2,9 @@
 
 A link counts from either end, dependent and head (Pande et al. 2021, Figure 1), unless `direction`
 says otherwise, and from every token of a word to every token of the other. Labels are those of
-Universal Dependencies; Stanford's `dobj` is `obj`. A subtype counts with its relation (`advmod:emph`
-as `advmod`), except passives: `nsubj:pass` is no `nsubj`, as `nsubjpass` is none in Stanford's
-scheme and in the paper.
+Universal Dependencies; Stanford's `dobj` is `obj`. A subtype counts with its relation
+(`advmod:emph` as `advmod`), except passives: `nsubj:pass` is no `nsubj`, as `nsubjpass` is none in
+Stanford's scheme and in the paper.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ def links(batch: RoleBatch) -> UInt8[Tensor, "batch query key"]:
                 table[head, dependent] |= bits_of(label)
     index = batch.tokens.words
     rows = torch.arange(len(batch.encoded), device=index.device)[:, None, None]
-    table = torch.from_numpy(words).to(index.device)
-    return table[rows, index[:, :, None], index[:, None, :]]
+    linked: Tensor = torch.from_numpy(words).to(index.device)
+    return linked[rows, index[:, :, None], index[:, None, :]]
 
 
 def _linked(bit: int) -> Callable[[RoleBatch], Bool[Tensor, "batch query key"]]:

@@ -1,0 +1,1 @@
+"""Probes: small classifiers on top of what a frozen model shows."""

@@ -1,5 +1,0 @@
-"""Tiny models need no threads."""
-
-import torch
-
-torch.set_num_threads(1)

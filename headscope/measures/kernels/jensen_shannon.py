@@ -14,11 +14,11 @@ and ten products instead of a logarithm, in float32, eight keys at a time.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
+import numba
 import numpy as np
 from numpy.typing import NDArray
 
@@ -32,24 +32,30 @@ COEFFICIENTS: Final = (
 #: float32 sum over one piece loses no digit that matters.
 PIECE: Final = 512
 
+_C0, _C1, _C2, _C3, _C4, _C5, _C6, _C7, _C8, _C9, _C10 = (np.float32(c) for c in COEFFICIENTS)
+_ONE, _TWO, _TINY = np.float32(1), np.float32(2), np.float32(1e-37)
 
-def n_pairs(n_heads: int) -> int:
-    """Pairs of different heads.
 
-    >>> n_pairs(144)
-    10296
+def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile at the first call ever, and keep the machine code on disk where there is a place.
+
+    numba looks for a folder beside this file, then for the user's; an installation in which
+    neither can be written compiles in every process, for a few seconds.
     """
-    return n_heads * (n_heads - 1) // 2
+    options = {"fastmath": True, "nogil": True}
+    try:
+        kept: Callable[..., Any] = numba.njit(cache=True, **options)(function)
+    except RuntimeError:
+        kept = numba.njit(**options)(function)
+    return kept
 
 
-def pairwise_js(
-    rows: NDArray[np.float32], n_threads: int = 1
-) -> NDArray[np.float64]:
+def pairwise_js(rows: NDArray[np.float32], n_threads: int = 1) -> NDArray[np.float64]:
     """Σ over rows and keys of the Jensen–Shannon terms, in nats, for every pair of heads.
 
     `rows[sequence, head, …]` are a sequence's attention rows, every head's in the same order; what
     is padded must be 0 in all heads. The result is [sequence, pair], pairs in the order of
-    `numpy.triu_indices(n_heads, 1)`. Deterministic, whatever the number of threads.
+    `numpy.triu_indices(n_heads, 1)`: the same bits whatever the number of threads.
 
     >>> same, other = [0.5, 0.5, 0.0], [0.0, 0.0, 1.0]
     >>> pairwise_js(np.array([[same, same, other]], np.float32)).round(5).tolist()
@@ -57,67 +63,50 @@ def pairwise_js(
     """
     n_sequences, n_heads = rows.shape[:2]
     flat = np.ascontiguousarray(rows.reshape(n_sequences, n_heads, -1), np.float32)
-    out = np.zeros((n_sequences, n_pairs(n_heads)))
+    out = np.zeros((n_sequences, n_heads * (n_heads - 1) // 2))
     # A task is a head and its mirror image, so that all have the same number of partners.
     n_tasks = n_sequences * ((n_heads + 1) // 2)
-    kernel = _compiled()
     n_workers = max(1, min(n_threads, n_tasks))
-    bounds = [n_tasks * worker // n_workers for worker in range(n_workers + 1)]
     if n_workers == 1:
-        kernel(flat, out, 0, n_tasks)
+        _kernel(flat, out, 0, n_tasks)
         return out
+    bounds = [n_tasks * worker // n_workers for worker in range(n_workers + 1)]
     with ThreadPoolExecutor(n_workers) as pool:
-        list(pool.map(lambda w: kernel(flat, out, bounds[w], bounds[w + 1]), range(n_workers)))
+        list(pool.map(lambda w: _kernel(flat, out, bounds[w], bounds[w + 1]), range(n_workers)))
     return out
 
 
-@functools.cache
-def _compiled() -> Callable[..., None]:
-    """The kernel, compiled at the first call of an installation and kept on disk if it can be."""
-    import numba
+@_compiled
+def _term(p: Any, q: Any) -> Any:
+    """d²/(p + q) · R(t) of one key; 0 where both weights are."""
+    inverse = _ONE / max(p + q, _TINY)
+    d = p - q
+    t = _TWO * min(p, q) * inverse
+    u = np.sqrt(t)
+    v = np.sqrt(u)
+    # Estrin's scheme: short chains of products keep both multipliers of a core busy
+    low = (_C0 + _C1 * v) + (_C2 + _C3 * v) * u
+    high = ((_C4 + _C5 * v) + (_C6 + _C7 * v) * u) + t * ((_C8 + _C9 * v) + _C10 * u)
+    return d * d * inverse * (low + t * high)
 
-    try:
-        return _build(numba, cache=True)
-    except RuntimeError:  # no folder to keep it in: compile in every process
-        return _build(numba, cache=False)
 
-
-def _build(numba: Any, *, cache: bool) -> Callable[..., None]:
-    c0, c1, c2, c3, c4, c5, c6, c7, c8, c9, c10 = (np.float32(c) for c in COEFFICIENTS)
-    one, two, tiny, piece = np.float32(1), np.float32(2), np.float32(1e-37), PIECE
-
-    def term(p: Any, q: Any) -> Any:
-        inverse = one / max(p + q, tiny)
-        d = p - q
-        t = two * min(p, q) * inverse
-        u = np.sqrt(t)
-        v = np.sqrt(u)
-        # Estrin's scheme: short chains of products keep both multipliers busy
-        low = (c0 + c1 * v) + (c2 + c3 * v) * u
-        high = ((c4 + c5 * v) + (c6 + c7 * v) * u) + t * ((c8 + c9 * v) + c10 * u)
-        return d * d * inverse * (low + t * high)
-
-    inlined = numba.njit(fastmath=True, inline="always")(term)
-
-    def kernel(rows: Any, out: Any, first: int, last: int) -> None:
-        n_heads, n_keys = rows.shape[1], rows.shape[2]
-        half = (n_heads + 1) // 2
-        for task in range(first, last):
-            sequence, turn = task // half, task % half
-            for side in range(2):
-                i = turn if side == 0 else n_heads - 1 - turn
-                if side == 1 and i == turn:
-                    continue
-                base = i * (2 * n_heads - i - 1) // 2 - i - 1
-                for start in range(0, n_keys, piece):
-                    stop = min(start + piece, n_keys)
-                    mine = rows[sequence, i, start:stop]
-                    for j in range(i + 1, n_heads):
-                        theirs = rows[sequence, j, start:stop]
-                        total = np.float32(0)
-                        for k in range(stop - start):
-                            total += inlined(mine[k], theirs[k])
-                        out[sequence, base + j] += 0.25 * total
-
-    compiled: Callable[..., None] = numba.njit(fastmath=True, nogil=True, cache=cache)(kernel)
-    return compiled
+@_compiled
+def _kernel(rows: Any, out: Any, first: int, last: int) -> None:
+    n_heads, n_keys = rows.shape[1], rows.shape[2]
+    half = (n_heads + 1) // 2
+    for task in range(first, last):
+        sequence, turn = task // half, task % half
+        for side in range(2):
+            i = turn if side == 0 else n_heads - 1 - turn
+            if side == 1 and i == turn:
+                continue
+            base = i * (2 * n_heads - i - 1) // 2 - i - 1
+            for start in range(0, n_keys, PIECE):
+                stop = min(start + PIECE, n_keys)
+                mine = rows[sequence, i, start:stop]
+                for j in range(i + 1, n_heads):
+                    theirs = rows[sequence, j, start:stop]
+                    total = np.float32(0)
+                    for k in range(stop - start):
+                        total += _term(mine[k], theirs[k])
+                    out[sequence, base + j] += 0.25 * total

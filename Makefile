@@ -5,22 +5,24 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 RUN ?= out/demo
 
 .PHONY: setup demo test check bench clean
 
 setup: $(STAMP)
 
-$(STAMP): pyproject.toml constraints.txt
+$(STAMP): pyproject.toml constraints.txt requirements-pipeline.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "headscope needs Python 3.11 or newer; try: make PYTHON=python3.12"; exit 2; }
 	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || \
 		{ echo "this Python cannot make virtual environments; on Debian: apt-get install python3-venv"; exit 2; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
+	$(PIP) --upgrade pip
 	# torch first and pinned: an open range would pull gigabytes of CUDA libraries
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch==2.13.0
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[demo,dev]'
+	$(PIP) -c constraints.txt torch==2.13.0
+	$(PIP) -c constraints.txt -e '.[demo,dev,spacy,hf]'
+	$(PIP) --no-deps --require-hashes -r requirements-pipeline.txt
 	@touch $@
 
 demo: $(STAMP)

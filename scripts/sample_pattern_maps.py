@@ -3,7 +3,8 @@
 Texts are made of the shipped passages in four ways: a first sentence alone, a passage as a pair of
 segments, eight sentences as one segment, and twelve as a pair. Ten of each, drawn with the seed,
 go through every model. A quarter of all heads, by a hash of their names, is for development; maps
-of the others are the test set.
+of the others are the test set. Four draws: two take turns over crude kinds of maps, two more look
+for the two rare shapes.
 """
 
 from __future__ import annotations
@@ -16,13 +17,14 @@ from pathlib import Path
 import torch
 
 from headscope.corpora import shipped_corpus
-from headscope.measures.patterns.labelled_maps import LabelledMaps, save_maps
+from headscope.measures.patterns.labelled_maps import Label, LabelledMaps, Map, save_maps
 from headscope.measures.patterns.sampling import candidates, draw_evenly, is_development
 from headscope.models import load
 from headscope.types import Sequence
 
 SEED = 1908
-N_DEVELOPMENT, N_TEST = 130, 320
+#: Maps of a draw over all kinds, then of a draw over the two rare kinds.
+DRAWS = (("development", False, 130), ("test", False, 320), ("development", True, 30), ("test", True, 90))
 
 
 def texts(seed: int = SEED) -> list[Sequence]:
@@ -47,15 +49,22 @@ def main() -> None:
     asked = parser.parse_args()
     torch.set_num_threads(1)
     found = [c for name in asked.models for c in candidates(load(name), texts())]
-    mine = {True: N_DEVELOPMENT, False: N_TEST}
-    parts = []
-    for development, n in mine.items():
-        pool = [c for c in found if is_development(c.label, 0.25) == development]
-        drawn = draw_evenly(pool, n, SEED)
-        split = "development" if development else "test"
-        labels = tuple(dataclasses.replace(one, split=split) for one in drawn.labels)
-        parts.append(LabelledMaps(labels, drawn.maps))
-    both = LabelledMaps(parts[0].labels + parts[1].labels, parts[0].maps + parts[1].maps)
+    labels: list[Label] = []
+    maps: list[Map] = []
+    for split, rare, n in DRAWS:
+        pool = [
+            c
+            for c in found
+            if is_development(c.label, 0.25) == (split == "development") and c.label not in labels
+        ]
+        drawn = draw_evenly(pool, n, SEED, rare=rare)
+        labels += drawn.labels
+        maps += drawn.maps
+    splits = [split for split, _, n in DRAWS for _ in range(n)]
+    both = LabelledMaps(
+        tuple(dataclasses.replace(one, split=s) for one, s in zip(labels, splits, strict=True)),
+        tuple(maps),
+    )
     save_maps(asked.file, both)
     print(f"{len(both)} maps of {len({one.model for one in both.labels})} models in {asked.file}")
 

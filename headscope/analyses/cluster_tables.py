@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from headscope.analyses.clusters import Clustering, Method, choices, cluster, projections
-from headscope.analyses.head_features import HeadFeatures, joined, read_features
+from headscope.analyses.head_features import HeadFeatures, read_features
 from headscope.analyses.registered import analysis
-from headscope.errors import UsageError
 from headscope.store import Run
 from headscope.types import HeadId
 
@@ -89,67 +88,3 @@ def _choice_rows(
         "chosen": [one.k == found.k for one in ordered],
         "n": [n_heads] * len(ordered),
     }
-
-
-def cluster_several(
-    runs: Sequence[Run], settings: Settings, *, together: bool
-) -> list[tuple[HeadFeatures, Clustering]]:
-    """Several runs' heads in one fit, or each run in its own with numbers that correspond.
-
-    Apart, the clusters of every further run take the numbers of the nearest centres of the first
-    (Hungarian method), so that one colour means one kind everywhere.
-    """
-    data = [read_features(run) for run in runs]
-    options = {"k": settings.k, "method": settings.method, "seed": settings.seed}
-    if not together:
-        first, *rest = [cluster(one, **options) for one in data]
-        aligned = [
-            first,
-            *(_aligned(first, data[0], other, data[i + 1]) for i, other in enumerate(rest)),
-        ]
-        return list(zip(data, aligned, strict=True))
-    whole = joined(data)
-    fit = cluster(whole, **options)
-    found, start = [], 0
-    for one in data:
-        own = slice(start, start + len(one.heads))
-        start += len(one.heads)
-        stable = None if fit.stable is None else fit.stable[own]
-        part = replace(fit, labels=fit.labels[own], silhouette=fit.silhouette[own], stable=stable)
-        found.append((one, part))
-    return found
-
-
-def _aligned(
-    first: Clustering, first_data: HeadFeatures, other: Clustering, other_data: HeadFeatures
-) -> Clustering:
-    from scipy.optimize import linear_sum_assignment
-
-    if len(first.centres) != len(other.centres):
-        raise UsageError("the runs fall into different numbers of clusters; try --method kmeans")
-    shared = [f for f in first_data.features if f in other_data.features]
-    mine = first.centres[:, [first_data.features.index(f) for f in shared]]
-    theirs = other.centres[:, [other_data.features.index(f) for f in shared]]
-    distance = np.linalg.norm(theirs[:, None] - mine[None], axis=-1)
-    old, new = linear_sum_assignment(distance)
-    centres = np.empty_like(other.centres)
-    centres[new] = other.centres[old]
-    names: list[str | None] = [None] * len(new)
-    for before, after in zip(old, new, strict=True):
-        names[after] = other.names[before]
-    return replace(
-        other, labels=new[other.labels].astype(np.int64), centres=centres, names=tuple(names)
-    )
-
-
-def compared_rows(
-    labels: Sequence[str], found: Sequence[tuple[HeadFeatures, Clustering]]
-) -> dict[str, list[Any]]:
-    """Clusters of several runs as one table, with a column that says whose heads they are."""
-    columns: dict[str, list[Any]] = {"run": []}
-    for label, (data, clustering) in zip(labels, found, strict=True):
-        rows = cluster_rows(data.heads, clustering)
-        columns["run"] += [label] * len(data.heads)
-        for name, values in rows.items():
-            columns.setdefault(name, []).extend(values)
-    return columns

@@ -6,7 +6,18 @@ from typing import Annotated
 
 import typer
 
-from headscope.cli import analyze, demo, export, figure, measures, models, query, report, roles
+from headscope.cli import (
+    analyze,
+    cluster,
+    demo,
+    export,
+    figure,
+    measures,
+    models,
+    query,
+    report,
+    roles,
+)
 from headscope.version import __version__
 
 app = typer.Typer(
@@ -17,7 +28,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-for verb in (demo, analyze, roles, report, figure, query, export, models, measures):
+for verb in (demo, analyze, roles, cluster, report, figure, query, export, models, measures):
     verb.register(app)
 
 

@@ -20,15 +20,18 @@ from headscope.types import Sequence as Text
 
 #: Crude kinds of maps, for drawing only; nobody is shown them.
 KINDS = ("segments", "both", "columns", "near", "rest")
+#: Kinds of a second draw, for the two rarest shapes.
+RARE_KINDS = ("apart", "spread")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidate:
-    """A map that may be drawn, and its crude kind."""
+    """A map that may be drawn, its crude kind, and its rare kind if it has one."""
 
     label: Label
     map: Map
     kind: str
+    rare: str | None
 
 
 def crude_kind(pattern: NDArray[Any], segments: NDArray[Any]) -> str:
@@ -59,6 +62,37 @@ def crude_kind(pattern: NDArray[Any], segments: NDArray[Any]) -> str:
     return "near" if near >= 0.35 else "rest"
 
 
+def rare_kind(pattern: NDArray[Any], segments: NDArray[Any]) -> str | None:
+    """Whether a map may be of one of the two shapes that are rare in small models.
+
+    `apart`: tokens more than two apart share at least half of the weight, and inside a segment
+    such a pair has over four times the weight it has across segments (causal: seen from the second
+    segment, which sees both). `spread`: neither neighbours nor two columns hold much.
+
+    >>> two = np.repeat([0, 1], 8)
+    >>> rare_kind((two[:, None] == two) / 8, two), rare_kind(np.eye(16), two)
+    ('apart', None)
+    """
+    n = len(pattern)
+    distance = np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
+    near = pattern[distance <= 1].sum() / n
+    columns = np.sort(pattern.mean(axis=0))[-2:].sum()
+    if columns < 0.15 and near < 0.2:
+        return "spread"
+    causal = not np.triu(pattern, 1).any()
+    words = segments >= 0
+    pairs = (distance > 2) & words & (words & (segments == 1) if causal else words)[:, None]
+    if causal:
+        pairs &= np.tri(n, dtype=bool)
+    own = pairs & (segments[:, None] == segments)
+    across = pairs & ~own
+    if not (own.any() and across.any()) or near >= 0.25 or columns >= 0.3:
+        return None
+    far = pattern[distance > 2].sum() / n
+    lifted = pattern[own].mean() > 4 * pattern[across].mean()
+    return "apart" if lifted and far >= 0.5 else None
+
+
 def candidates(
     model: LoadedModel, texts: Iterable[Text], *, max_tokens: int = 512
 ) -> Iterator[Candidate]:
@@ -79,7 +113,8 @@ def _of_one(model: LoadedModel, encoded: Encoded) -> list[Candidate]:
             place = (view.stack, view.layer, head)
             label = Label(model.name, *place, encoded.sequence.id, len(pattern))
             kind = crude_kind(pattern, encoded.segments)
-            found.append(Candidate(label, pooled(pattern), kind))
+            rare = rare_kind(pattern, encoded.segments)
+            found.append(Candidate(label, pooled(pattern), kind, rare))
 
     with torch.inference_mode(), Tap(model.model, observer=observer, layout=model.layout) as tap:
         tap.forward(collate([encoded], pad_id=model.pad_id, device=model.device))
@@ -93,7 +128,9 @@ def is_development(label: Label, share: float) -> bool:
     return number < share * 2**32
 
 
-def draw_evenly(found: Sequence[Candidate], n: int, seed: int, per_head: int = 3) -> LabelledMaps:
+def draw_evenly(
+    found: Sequence[Candidate], n: int, seed: int, *, rare: bool = False, per_head: int = 3
+) -> LabelledMaps:
     """`n` maps, taking turns over kinds and models; at most `per_head` of one head.
 
     Kinds that run out leave their turns to the others. The order of the result is random, so that
@@ -102,14 +139,17 @@ def draw_evenly(found: Sequence[Candidate], n: int, seed: int, per_head: int = 3
     rng = random.Random(seed)
     queues: dict[tuple[str, str], list[Candidate]] = {}
     for one in rng.sample(list(found), len(found)):
-        queues.setdefault((one.kind, one.label.model), []).append(one)
-    turns: dict[str, list[list[Candidate]]] = {kind: [] for kind in KINDS}
+        kind = one.rare if rare else one.kind
+        if kind is not None:
+            queues.setdefault((kind, one.label.model), []).append(one)
+    kinds = RARE_KINDS if rare else KINDS
+    turns: dict[str, list[list[Candidate]]] = {kind: [] for kind in kinds}
     for (kind, _), queue in sorted(queues.items(), key=lambda item: item[0]):
         turns[kind].append(queue)
     used: dict[tuple[str, str, int, int], int] = {}
     drawn: list[Candidate] = []
     while len(drawn) < n and any(turns.values()):
-        for kind in KINDS:
+        for kind in kinds:
             taken = _next(turns[kind], used, per_head)
             if taken is not None and len(drawn) < n:
                 drawn.append(taken)

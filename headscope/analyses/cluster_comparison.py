@@ -20,13 +20,17 @@ Found = list[tuple[HeadFeatures, Clustering]]
 
 
 def cluster_several(runs: Sequence[Run], settings: Settings, *, together: bool) -> Found:
-    """Several runs' heads in one fit, or each run in its own with numbers that correspond.
+    """Several runs' heads in clusters that correspond; see `cluster_data`."""
+    return cluster_data([read_features(run) for run in runs], settings, together=together)
+
+
+def cluster_data(data: Sequence[HeadFeatures], settings: Settings, *, together: bool) -> Found:
+    """Several models' heads in one fit, or each model in its own with numbers that correspond.
 
     Apart, the clusters of every further run take the numbers of the nearest centres of the first
     (Hungarian method), so that one colour means one kind everywhere.
     """
-    data = [read_features(run) for run in runs]
-    options = {"k": settings.k, "method": settings.method, "seed": settings.seed}
+    options: dict[str, Any] = {"k": settings.k, "method": settings.method, "seed": settings.seed}
     if not together:
         first, *rest = [cluster(one, **options) for one in data]
         aligned = [

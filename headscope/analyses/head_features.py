@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,21 +54,26 @@ def read_features(run: Run) -> HeadFeatures:
             f"{run.path} has no distance features; run headscope analyze with the measure distance"
         )
     table = run.table("distance")
-    columns = {name: table.column(name).to_pylist() for name in ("stack", "layer", "head")}
-    rows = list(zip(columns["layer"], columns["head"], columns["stack"], strict=True))
-    keys = list(dict.fromkeys(rows))
-    names = table.column("feature").to_pylist()
+    columns = {name: table.column(name).to_pylist() for name in table.column_names}
+    return features_of(columns, run.array("distance_parts"), run.array("distance_part_sizes"))
+
+
+def features_of(table: Mapping[str, Any], parts: Matrix, sizes: Matrix) -> HeadFeatures:
+    """The same from the columns of the table `distance` and its two arrays."""
+    rows = [
+        HeadId(int(layer), int(head), cast("Stack", str(stack)))
+        for layer, head, stack in zip(table["layer"], table["head"], table["stack"], strict=True)
+    ]
+    heads = tuple(dict.fromkeys(rows))
+    names = [str(name) for name in table["feature"]]
     features = tuple(dict.fromkeys(names))
-    at_head = {key: i for i, key in enumerate(keys)}
+    at_head = {head: i for i, head in enumerate(heads)}
     at_feature = {name: i for i, name in enumerate(features)}
-    matrix = np.full((len(keys), len(features)), np.nan)
-    means = table.column("mean").to_numpy()
-    matrix[[at_head[row] for row in rows], [at_feature[name] for name in names]] = means
     # A stack may lack a kind of token that another has; it gives no weight to what is not there.
-    matrix = np.nan_to_num(matrix, nan=0.0)
-    parts, sizes = run.array("distance_parts"), run.array("distance_part_sizes")
+    matrix = np.zeros((len(heads), len(features)))
+    where = [at_head[head] for head in rows], [at_feature[name] for name in names]
+    matrix[where] = np.asarray(table["mean"], np.float64)
     kept = [ALL_FEATURES.index(name) for name in features]
-    heads = tuple(HeadId(layer, head, cast("Stack", stack)) for layer, head, stack in keys)
     seen = np.repeat(sizes[:, None], len(heads), axis=1)
     return HeadFeatures(heads, features, matrix, parts[:, :, kept], seen)
 

@@ -13,6 +13,10 @@ from headscope.analyses.role_test import RoleTest
 from headscope.analyses.sieve_scores import KeptScores
 
 NEAR = frozenset({"local", "prev_local", "next_local"})
+COLUMNS = (
+    "stack", "role_a", "role_b", "n_a", "n_b", "n_both", "jaccard", "share_a", "share_b",
+    "spearman_heads", "spearman_scores", "n_scores",
+)  # fmt: skip
 SYNTAX = frozenset({"syntactic", "nsubj", "obj", "amod", "advmod"})
 
 
@@ -76,9 +80,7 @@ def role_overlaps(test: RoleTest, kept: KeptScores | None) -> Mapping[str, Any]:
                     "n_scores": n_scores,
                 }
             )
-    names = ("stack", "role_a", "role_b", "n_a", "n_b", "n_both", "jaccard", "share_a", "share_b",
-             "spearman_heads", "spearman_scores", "n_scores")  # fmt: skip
-    return {name: [row[name] for row in rows] for name in names}
+    return {name: [row[name] for row in rows] for name in COLUMNS}
 
 
 def _ratio(part: int, whole: int) -> float:

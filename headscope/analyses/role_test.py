@@ -73,7 +73,7 @@ class RoleTest:
         """Where the bootstrap, before any correction, decides otherwise than the test."""
         alpha = self.options.alpha
         checked = ~np.isnan(self.p_bootstrap) & ~np.isnan(self.p_value)
-        return checked & ((self.p_value <= alpha) != (self.p_bootstrap <= alpha))
+        return np.asarray(checked & ((self.p_value <= alpha) != (self.p_bootstrap <= alpha)))
 
     @property
     def share_between(self) -> float:

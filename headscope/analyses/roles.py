@@ -52,10 +52,12 @@ def describe(test: RoleTest, run: Run) -> dict[str, Any]:
     """What was found, as JSON: the threshold, the heads of every role, overlaps, doubts."""
     means = test.means
     rows = run.table("role_overlaps").to_pylist()
-    asked = next(
-        (m.parameters.get("roles", []) for m in run.record.request.measures if m.name == "sieve"),
-        [],
-    )
+    asked = [
+        role
+        for measure in run.record.request.measures
+        if measure.name == "sieve" and isinstance(listed := measure.parameters.get("roles"), list)
+        for role in map(str, listed)
+    ]
     doubtful = np.flatnonzero(test.disagrees)
     return {
         "run": str(run.path),
@@ -68,7 +70,7 @@ def describe(test: RoleTest, run: Run) -> dict[str, Any]:
         "share_p_between": test.share_between,
         "n_heads": len(set(means.heads)),
         "roles": {role: [str(h) for h in test.heads(role)] for role in test.role_names},
-        "absent": [role for role in asked or () if role not in test.role_names],
+        "absent": [role for role in asked if role not in test.role_names],
         "unskilled": [str(head) for head in test.unskilled()],
         "bootstrap": {
             "checked": int((~np.isnan(test.p_bootstrap)).sum()),

@@ -53,6 +53,19 @@ def analyze(
         list[str] | None,
         typer.Option("--set", help="A parameter, such as entropy.smoothing=1e-4. Repeatable."),
     ] = None,
+    roles: Annotated[
+        list[Path] | None,
+        typer.Option("--roles", help="A Python file with roles of your own; it is run."),
+    ] = None,
+    until_decided: Annotated[
+        bool,
+        typer.Option("--until-decided", help="Stop once every head × role is decided."),
+    ] = False,
+    decided_share: Annotated[
+        float, typer.Option(help="Stop once this share of heads × roles is decided.")
+    ] = 1.0,
+    tau: Annotated[float, typer.Option(help="The score --until-decided decides about.")] = 3.0,
+    alpha: Annotated[float, typer.Option(help="The error --until-decided may make.")] = 0.05,
     reader: Annotated[str | None, typer.Option(help="File format, if the suffix misleads.")] = None,
     pair: Annotated[bool, typer.Option(help="Join consecutive lines as segments A and B.")] = False,
     unit: Annotated[
@@ -129,10 +142,20 @@ def analyze(
         )
     read.scan()  # a wrong file is refused before a model is loaded
 
-    from headscope.engine import Settings, choose_measures, head_for
+    from headscope.engine import Settings, UntilDecided, choose_measures, head_for
     from headscope.engine import analyze as run_pass
     from headscope.models import load
 
+    for file in roles or []:
+        from headscope.measures.roles import load_roles
+
+        load_roles(file)
+    if not (0 < decided_share <= 1 and tau > 0 and 0 < alpha < 1):
+        raise UsageError(
+            f"--decided-share {decided_share:g} --tau {tau:g} --alpha {alpha:g}: expected a share "
+            "in (0, 1], a threshold above 0 and an error between 0 and 1"
+        )
+    rule = UntilDecided(tau=tau, alpha=alpha, share=decided_share, seed=seed)
     names = None if measures is None else [m.strip() for m in measures.split(",") if m.strip()]
     chosen = choose_measures(names, parse_settings(set_ or []))
     with interruptible(output), shown_progress(quiet) as progress:
@@ -149,7 +172,11 @@ def analyze(
             read,
             output,
             measures=chosen,
-            settings=Settings(shard_size=shard_size, batch_tokens=batch_tokens),
+            settings=Settings(
+                shard_size=shard_size,
+                batch_tokens=batch_tokens,
+                until_decided=rule if until_decided or decided_share < 1 else None,
+            ),
             max_tokens=max_tokens,
             long=long,
             dropped=dropped,

@@ -9,11 +9,14 @@ import typer
 from headscope.cli import (
     analyze,
     cluster,
+    compare,
     demo,
     export,
     figure,
     measures,
     models,
+    parse_probe,
+    patterns,
     query,
     report,
     roles,
@@ -28,7 +31,21 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-for verb in (demo, analyze, roles, cluster, report, figure, query, export, models, measures):
+for verb in (
+    demo,
+    analyze,
+    roles,
+    compare,
+    cluster,
+    parse_probe,
+    patterns,
+    report,
+    figure,
+    query,
+    export,
+    models,
+    measures,
+):
     verb.register(app)
 
 

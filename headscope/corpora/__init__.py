@@ -5,6 +5,7 @@ from headscope.corpora.encoder import Dropped, Encoder, TooLong
 from headscope.corpora.options import ReadOptions
 from headscope.corpora.passages import shipped_corpus
 from headscope.corpora.reader import READERS, Reader
+from headscope.corpora.shuffled import ShuffledCorpus
 from headscope.corpora.source import Source
 from headscope.corpora.summary import CorpusSummary, FileSummary
 
@@ -17,6 +18,7 @@ __all__ = [
     "FileSummary",
     "ReadOptions",
     "Reader",
+    "ShuffledCorpus",
     "Source",
     "TooLong",
     "shipped_corpus",

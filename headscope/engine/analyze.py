@@ -10,8 +10,9 @@ from typing import Any, Literal
 import torch
 
 from headscope.analyses import run_analyses
-from headscope.corpora import Corpus
+from headscope.corpora import Corpus, ShuffledCorpus
 from headscope.engine.checkpoint import sum_values
+from headscope.engine.early_stopping import LOOK_EVERY, Watch, with_evidence
 from headscope.engine.local import run_local
 from headscope.engine.plan import Plan, applicable, encoder_for, make_plan
 from headscope.engine.progress import Progress, Silent
@@ -80,6 +81,13 @@ def analyze(
     chosen, skipped = applicable(
         choose_measures() if measures is None else measures, corpus.scan().annotations, model
     )
+    watch = None
+    if (rule := settings.until_decided) is not None:
+        chosen = with_evidence(chosen, rule)
+        watch = Watch(rule, chosen, model.layout, corpus.scan().annotations)
+        corpus = ShuffledCorpus(corpus, rule.seed)
+        size = min(settings.shard_size, LOOK_EVERY)
+        settings = settings.model_copy(update={"shard_size": size})
     encoder = encoder_for(model, max_tokens=max_tokens, long=long, dropped=dropped)
     plan = make_plan(corpus, encoder, settings, progress)
     planned = time.monotonic()
@@ -87,11 +95,16 @@ def analyze(
     record = _record(model, corpus, chosen, skipped, plan, {**settings.model_dump(), **limits})
     with RunWriter.open(output, record, resume=resume) as writer:
         if not writer.already_complete:
-            run_local(model, chosen, corpus, encoder, plan, settings, writer, progress)
+            n_shards = run_local(
+                model, chosen, corpus, encoder, plan, settings, writer, progress, watch
+            )
             measured = time.monotonic()
-            results = finish(chosen, model, writer, len(plan.shards))
+            results = finish(chosen, model, writer, n_shards)
             timings = {"plan_seconds": planned - started, "pass_seconds": measured - planned}
-            writer.complete(results, writer.record.updated(timings=timings))
+            done = writer.record.updated(timings=timings)
+            if watch is not None:
+                done = stopped_record(done, watch, plan, n_shards)
+            writer.complete(results, done)
     run = open_run(output)
     if not (run.path / "report.html").exists():
         progress.stage("Reading the tables")
@@ -99,6 +112,22 @@ def analyze(
         progress.stage("Drawing the report")
         run.write_file("report.html", render_report(run))
     return run
+
+
+def stopped_record(record: RunRecord, watch: Watch, plan: Plan, n_shards: int) -> RunRecord:
+    """The record of a pass that was allowed to stop early: where it stopped, and by which rule."""
+    seen, n_planned = plan.shards[:n_shards], plan.counts["n_sequences"]
+    n_sequences = sum(shard.n_sequences for shard in seen)
+    note = (
+        f"{watch.n_decided} of {watch.n_pairs} heads × roles were decided after {n_sequences} of "
+        f"{n_planned} sequences, taken in random order"
+    )
+    counts = {"n_sequences": n_sequences, "n_tokens": sum(shard.n_tokens for shard in seen)}
+    return record.updated(
+        stopping=watch.told(n_sequences, n_planned),
+        counts={**record.counts, **counts},
+        notes=[*record.notes, note],
+    )
 
 
 def finish(
@@ -152,6 +181,7 @@ def _record(
             n_sequences=summary.n_sequences,
             files=tuple(file.name for file in summary.files),
             annotations=summary.annotations,
+            tokens_fingerprint=plan.tokens_digest,
         ),
         skipped=tuple(SkippedRecord(name=s.name, reason=s.reason) for s in skipped),
         counts=plan.counts,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -41,6 +42,7 @@ class Plan:
     counts: dict[str, int]
     longest: int
     facts: Facts
+    tokens_digest: str = ""
 
     @property
     def n_tokens(self) -> int:
@@ -91,6 +93,7 @@ def make_plan(corpus: Corpus, encoder: Encoder, settings: Settings, progress: Pr
     counts: Counter[str] = Counter()
     longest = 0
     facts = FactsBuilder()
+    digest = 0
     progress.stage("Reading the corpus", corpus.scan().n_sequences)
     for index, outcomes in encoded_shards(corpus, encoder, settings.shard_size):
         kept = [o for o in outcomes if isinstance(o, Encoded)]
@@ -99,6 +102,7 @@ def make_plan(corpus: Corpus, encoder: Encoder, settings: Settings, progress: Pr
         shards.append(Shard(index, start, start + len(outcomes), len(kept), n_tokens))
         for one in kept:
             facts.add(one)
+            digest = (digest + _tokens_key(one)) % (1 << 128)
         longest = max([longest, *(width(e) for e in kept)])
         counts["n_sequences"] += len(kept)
         counts["n_tokens"] += n_tokens
@@ -113,7 +117,14 @@ def make_plan(corpus: Corpus, encoder: Encoder, settings: Settings, progress: Pr
             f"{counts['n_skipped_long']} are too long, {counts['n_skipped_dropped']} have words "
             "without tokens; try --long cut"
         )
-    return Plan(tuple(shards), dict(counts), longest, facts.build())
+    return Plan(tuple(shards), dict(counts), longest, facts.build(), f"{digest:032x}")
+
+
+def _tokens_key(encoded: Encoded) -> int:
+    """A number for a sequence and its tokens; their sum is the same in every order."""
+    key = hashlib.blake2b(encoded.sequence.id.encode("utf-8", "surrogatepass"), digest_size=16)
+    key.update(encoded.input_ids.tobytes())
+    return int.from_bytes(key.digest(), "big")
 
 
 def applicable(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from headscope.engine.until_decided import UntilDecided
+
 
 class Settings(BaseModel):
     """Sizes of the units of work.
@@ -16,3 +18,4 @@ class Settings(BaseModel):
 
     shard_size: int = Field(256, ge=1, description="sequences in a shard")
     batch_tokens: int = Field(4096, ge=1, description="tokens in a batch, padding included")
+    until_decided: UntilDecided | None = Field(None, description="when a pass may stop early")

@@ -10,6 +10,8 @@ import altair as alt
 import numpy as np
 from numpy.typing import NDArray
 
+from headscope.figures.picture import Chart
+
 
 @dataclass(frozen=True, slots=True)
 class Ellipse:
@@ -65,19 +67,18 @@ def regions(n_sets: int, size: int = 240) -> dict[frozenset[int], tuple[float, f
 
     line = (np.arange(size) + 0.5) / size
     x, y = np.meshgrid(line, line)
-    code = sum(shape.holds(x, y).astype(int) << i for i, shape in enumerate(SHAPES[n_sets]))
+    inside = [shape.holds(x, y).astype(np.int64) << i for i, shape in enumerate(SHAPES[n_sets])]
+    code = np.sum(inside, axis=0)
     places: dict[frozenset[int], tuple[float, float]] = {}
     for value in range(1, 1 << n_sets):
-        depth = distance_transform_edt(code == value)
+        depth = np.asarray(distance_transform_edt(code == value))
         row, column = np.unravel_index(int(np.argmax(depth)), depth.shape)
         members = frozenset(i for i in range(n_sets) if value >> i & 1)
         places[members] = (float(line[column]), float(line[row]))
     return places
 
 
-def venn(
-    sets: Sequence[tuple[str, str, set[Any]]], *, size: int = 300, title: str = ""
-) -> alt.LayerChart:
+def venn(sets: Sequence[tuple[str, str, set[Any]]], *, size: int = 300, title: str = "") -> Chart:
     """The diagram of (label, colour, members); a region shows how many members it has."""
     shapes = SHAPES[len(sets)]
     labels, colours = [name for name, _, _ in sets], [colour for _, colour, _ in sets]
@@ -106,13 +107,11 @@ def venn(
         }
         named = " + ".join(labels[i] for i in sorted(inside))
         texts.append({"x": x, "y": y, "n": len(here), "where": named})
-    place = {
-        "x": alt.X("x:Q", axis=None, scale=alt.Scale(domain=[-0.05, 1.05])),
-        "y": alt.Y("y:Q", axis=None, scale=alt.Scale(domain=[0.05, 1.0])),
-    }
+    across = alt.X("x:Q", axis=None, scale=alt.Scale(domain=[-0.05, 1.05]))
+    up = alt.Y("y:Q", axis=None, scale=alt.Scale(domain=[0.05, 1.0]))
     colour = alt.Color("set:N", scale=alt.Scale(domain=labels, range=colours), legend=None)
-    outline = alt.Chart(alt.InlineData(values=edges)).encode(**place, order="order:Q")
-    return alt.layer(
+    outline = alt.Chart(alt.InlineData(values=edges)).encode(x=across, y=up, order="order:Q")
+    chart: Chart = alt.layer(
         outline.mark_line(filled=True, fillOpacity=0.16, strokeWidth=0).encode(
             fill=alt.Fill("set:N", scale=alt.Scale(domain=labels, range=colours), legend=None),
             detail="set:N",
@@ -122,11 +121,13 @@ def venn(
         .transform_filter("datum.n > 0")
         .mark_text(fontSize=14, fontWeight=600, style="annotation")
         .encode(
-            **place,
+            x=across,
+            y=up,
             text="n:Q",
             tooltip=[alt.Tooltip("where:N", title="only"), alt.Tooltip("n:Q", title="heads")],
         ),
         alt.Chart(alt.InlineData(values=names))
         .mark_text(fontSize=11, fontWeight=600)
-        .encode(**place, text="text:N", color=colour),
+        .encode(x=across, y=up, text="text:N", color=colour),
     ).properties(width=size, height=size * 0.86, title=title)
+    return chart

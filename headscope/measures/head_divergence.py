@@ -192,8 +192,7 @@ def _mean_js(views: Sequence[View], sample: RowSample) -> NDArray[np.float64]:
         index = rows[here, None, :, None]
         kept = taken[here, None, :, None]
         parts = [
-            v.pattern[here].gather(2, index.expand(-1, v.n_heads, -1, n_keys)) * kept
-            for v in views
+            v.pattern[here].gather(2, index.expand(-1, v.n_heads, -1, n_keys)) * kept for v in views
         ]
         weights = torch.cat(parts, dim=1).cpu().numpy()
         sums.append(pairwise_js(weights, torch.get_num_threads()))

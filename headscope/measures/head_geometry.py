@@ -40,7 +40,8 @@ def map_of_heads(distance: NDArray[np.float64], seed: int = 0) -> NDArray[np.flo
     _, _, axes = np.linalg.svd(points, full_matrices=False)
     points = points @ axes.T
     sign: NDArray[np.float64] = np.where((points**3).sum(axis=0) < 0, -1.0, 1.0)
-    return points * sign
+    oriented: NDArray[np.float64] = points * sign
+    return oriented
 
 
 def layer_distances(

@@ -7,23 +7,24 @@ from typing import Final, Literal, TypeAlias
 
 Language: TypeAlias = Literal["en", "de", "fr", "es"]
 
+
+def _listed(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
 #: Whole words in small letters; forms, not stems: `kein` does not stand for `keiner`.
 NEGATION: Final[dict[Language, frozenset[str]]] = {
-    "en": frozenset(
+    "en": _listed(
         "no not n't never neither nor none nobody nothing nowhere cannot ain't aren't can't "
         "couldn't didn't doesn't don't hadn't hasn't haven't isn't mightn't mustn't needn't "
-        "shan't shouldn't wasn't weren't won't wouldn't".split()
+        "shan't shouldn't wasn't weren't won't wouldn't"
     ),
-    "de": frozenset(
+    "de": _listed(
         "nein nicht nichts nie niemals niemand niemanden niemandem niemandes nirgends nirgendwo "
-        "nirgendwohin weder kein keine keiner keines keinem keinen keins keinerlei".split()
+        "nirgendwohin weder kein keine keiner keines keinem keinen keins keinerlei"
     ),
-    "fr": frozenset(
-        "non ne n' pas point jamais rien aucun aucune nul nulle ni guère nullement".split()
-    ),
-    "es": frozenset(
-        "no nunca jamás nada nadie ningún ninguno ninguna ningunos ningunas ni tampoco".split()
-    ),
+    "fr": _listed("non ne n' pas jamais rien aucun aucune nul nulle ni guère nullement"),
+    "es": _listed("no nunca jamás nada nadie ningún ninguno ninguna ningunos ningunas ni tampoco"),
 }
 
 _APOSTROPHES: Final = str.maketrans({"’": "'", "ʼ": "'"})

@@ -94,7 +94,8 @@ def linked(
     weights = pattern[pairs.sequence, :, pairs.first, pairs.second]
     empty = torch.full((n_batch, n_heads), torch.nan, device=pattern.device)
     how: Literal["amax", "mean"] = "amax" if over == "max" else "mean"
-    return empty.index_reduce(0, pairs.sequence, weights, how, include_self=False)
+    where = pairs.sequence[:, None].expand_as(weights)
+    return empty.scatter_reduce(0, where, weights, how, include_self=False)
 
 
 @MEASURES.register("links")

@@ -13,12 +13,13 @@ from headscope.models.describe import describe
 from headscope.models.loading import LoadedModel
 
 
-def random_twin(model: LoadedModel, seed: int = 0) -> LoadedModel:
+def random_twin(model: LoadedModel, seed: int = 0, *, keep_embeddings: bool = True) -> LoadedModel:
     """A model of the same shape with the embeddings kept and all other weights drawn anew.
 
     The weights are drawn as the family draws them before training. Kept are the tables of token,
     position and segment embeddings; tables of relative position biases belong to the attention
     and are drawn anew. Source: Clark et al. 2019, §5, third baseline; Conneau et al. 2018.
+    Without `keep_embeddings` they are drawn anew as well, as in Kovaleva et al. 2019, §4.3.
     """
     original = model.body
     with torch.random.fork_rng(devices=[]):
@@ -31,8 +32,9 @@ def random_twin(model: LoadedModel, seed: int = 0) -> LoadedModel:
     tables = dict(twin.named_modules())
     with torch.no_grad():
         for name, module in original.named_modules():
-            if isinstance(module, nn.Embedding) and not name.endswith("attention_bias"):
-                tables[name].weight.copy_(module.weight)  # type: ignore[operator, union-attr]
+            is_table = isinstance(module, nn.Embedding) and not name.endswith("attention_bias")
+            if keep_embeddings and is_table:
+                tables[name].weight.copy_(module.weight)
     twin = twin.to(model.device).eval()
     return replace(
         model, model=twin, name=f"{model.name} (random)", layout=describe(twin), head="base"

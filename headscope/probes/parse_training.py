@@ -6,14 +6,15 @@ takes one step, and they are dropped. What stays in memory is the encoded text.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from headscope.models import LoadedModel
+from headscope.probes.attention_probe import squared_spread
 from headscope.probes.distance_probe import right_branching
 from headscope.probes.parse_batch import ParseBatch, WordMaps, parse_batch, word_maps
 from headscope.probes.student import Student
@@ -70,6 +71,16 @@ class Classroom:
             advance(len(part))
         return right, n_words
 
+    def measure_spread(self, name: str, encoded: Sequence[Encoded], advance: Advance) -> float:
+        """How much a model's attention differs between candidates: root mean square."""
+        total, n = 0.0, 0
+        for part in sorted_batches(encoded):
+            batch = parse_batch(part, self.model, self.row_of)
+            squares, n_pairs = squared_spread(word_maps(self.models[name], batch), batch)
+            total, n = total + squares, n + n_pairs
+            advance(len(part))
+        return math.sqrt(total / max(n, 1))
+
     def _shown(self, batch: ParseBatch) -> tuple[Callable[[str], WordMaps], Tensor]:
         """The maps of any model, computed when first asked for, and the words' vectors."""
         seen: dict[str, WordMaps] = {}
@@ -88,9 +99,7 @@ def sorted_batches(encoded: Sequence[Encoded]) -> Iterator[list[Encoded]]:
     """Sentences of about one length together, shortest first, within the limits of a batch."""
     part: list[Encoded] = []
     for one in sorted(encoded, key=_length):
-        if part and (
-            len(part) >= MAX_SENTENCES or (len(part) + 1) * _length(one) ** 2 > MAX_PAIRS
-        ):
+        if part and (len(part) >= MAX_SENTENCES or (len(part) + 1) * _length(one) ** 2 > MAX_PAIRS):
             yield part
             part = []
         part.append(one)
@@ -98,9 +107,7 @@ def sorted_batches(encoded: Sequence[Encoded]) -> Iterator[list[Encoded]]:
         yield part
 
 
-def shuffled_batches(
-    encoded: Sequence[Encoded], seed: int, epoch: int
-) -> Iterator[list[Encoded]]:
+def shuffled_batches(encoded: Sequence[Encoded], seed: int, epoch: int) -> Iterator[list[Encoded]]:
     """Batches of about one length in random order; the same for the same seed and epoch."""
     random = np.random.default_rng([seed, epoch])
     order = random.permutation(len(encoded))
@@ -125,8 +132,3 @@ def held_out(n: int, share: float, seed: int) -> tuple[list[int], list[int]]:
 
 def _length(one: Encoded) -> int:
     return 1 + len(one.sequence.words or ())
-
-
-def seeded(seed: int) -> torch.Generator:
-    """A generator for the first weights of a probe."""
-    return torch.Generator().manual_seed(seed)

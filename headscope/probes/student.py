@@ -89,6 +89,12 @@ class Student:
         if uas > self.best_uas:
             self.best_uas, self.best_epoch, self.best = uas, self.n_epochs, _copy(self.probe)
 
+    def set_scale(self, spreads: Mapping[str, float]) -> None:
+        """Tell a probe that reads maps how much they differ between candidates."""
+        if isinstance(self.probe, AttentionProbe) and self.reads is not None:
+            self.probe.set_scale(spreads[self.reads])
+            self.best = _copy(self.probe)
+
     def graduate(self) -> None:
         """Go back to the best weights."""
         self.probe.load_state_dict(self.best)
@@ -98,11 +104,11 @@ class Student:
     def to_arrays(self) -> tuple[Arrays, dict[str, Any]]:
         """Everything that training needs to go on as if it had not stopped."""
         arrays: Arrays = {}
-        for name, parameter in self.probe.named_parameters():
-            state = self.optimizer.state.get(parameter, {})
-            arrays[f"{self.name}/now/{name}"] = parameter.detach().cpu().numpy()
+        for name, tensor in self.probe.state_dict().items():
+            arrays[f"{self.name}/now/{name}"] = tensor.cpu().numpy()
             arrays[f"{self.name}/best/{name}"] = self.best[name].cpu().numpy()
-            for key, value in state.items():
+        for name, parameter in self.probe.named_parameters():
+            for key, value in self.optimizer.state.get(parameter, {}).items():
                 arrays[f"{self.name}/adam/{key}/{name}"] = value.cpu().numpy()
         known = {"best_uas": self.best_uas, "best_epoch": self.best_epoch}
         return arrays, {**known, "n_epochs": self.n_epochs}
@@ -112,15 +118,15 @@ class Student:
         self.best_uas, self.best_epoch = told["best_uas"], told["best_epoch"]
         self.n_epochs = told["n_epochs"]
         with torch.no_grad():
-            for name, parameter in self.probe.named_parameters():
-                parameter.copy_(_tensor(arrays[f"{self.name}/now/{name}"]))
+            for name, tensor in self.probe.state_dict().items():
+                tensor.copy_(_tensor(arrays[f"{self.name}/now/{name}"]))
                 self.best[name].copy_(_tensor(arrays[f"{self.name}/best/{name}"]))
-                prefix, suffix = f"{self.name}/adam/", f"/{name}"
-                keys = [k for k in arrays if k.startswith(prefix) and k.endswith(suffix)]
-                self.optimizer.state[parameter] = {
-                    key.removeprefix(prefix).removesuffix(suffix): _tensor(arrays[key])
-                    for key in keys
-                }
+        for name, parameter in self.probe.named_parameters():
+            prefix, suffix = f"{self.name}/adam/", f"/{name}"
+            keys = [k for k in arrays if k.startswith(prefix) and k.endswith(suffix)]
+            self.optimizer.state[parameter] = {
+                key.removeprefix(prefix).removesuffix(suffix): _tensor(arrays[key]) for key in keys
+            }
 
 
 def _copy(probe: nn.Module) -> dict[str, Tensor]:

@@ -27,7 +27,7 @@ class WordVectors:
 
     @property
     def n_dimensions(self) -> int:
-        return self.table.shape[1]
+        return int(self.table.shape[1])
 
     def row(self, word: str) -> int:
         """Where a word's vector stands in the table; 0 if the file does not have it."""
@@ -75,9 +75,9 @@ def _parse(
     try:
         fields = raw.decode("utf-8").rstrip().split(" ")
     except UnicodeDecodeError:
-        raise InputError(file, line=number, found="bytes that are no UTF-8", expected=expected) from (
-            None
-        )
+        raise InputError(
+            file, line=number, found="bytes that are no UTF-8", expected=expected
+        ) from (None)
     if number == 1 and len(fields) == 2 and all(field.isdecimal() for field in fields):
         return "", None
     # a few words of large files contain spaces: the numbers are the last ones

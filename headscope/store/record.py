@@ -97,13 +97,18 @@ class ModelRecord(_Part):
 
 
 class CorpusRecord(_Part):
-    """The corpus it was looked at with; `annotations` counts the sequences that carry each."""
+    """The corpus it was looked at with; `annotations` counts the sequences that carry each.
+
+    `tokens_fingerprint` is of all sequences as the tokenizer saw them: equal for two models that
+    read the same tokens.
+    """
 
     name: str = ""
     fingerprint: str = ""
     n_sequences: int = 0
     files: tuple[str, ...] = ()
     annotations: dict[str, int] = Field(default_factory=dict)
+    tokens_fingerprint: str = ""
 
 
 class SkippedRecord(_Part):

@@ -75,6 +75,13 @@ TABLES: Mapping[str, Mapping[str, Kind]] = {
         "test": _FLOAT,
     },
     "parse_probe": {"probe": _LABEL, "uas": _FLOAT, "n": _COUNT},
+    "parse_probe_weights": {
+        **_HEAD,
+        "probe": _LABEL,
+        "direction": _LABEL,
+        "weight": _FLOAT,
+        "n": _COUNT,
+    },
     "ablation": {
         "edit": _LABEL,
         "layer": _INDEX_,

@@ -17,11 +17,13 @@ class Facts:
     """Counts over the whole corpus that a measure may need for every sequence.
 
     `token_counts[id]` is how often a token id occurs, padding and decoder sides not counted;
-    `word_counts` is the same for the lower-cased words of sequences that have words.
+    `word_counts` is the same for the lower-cased words of sequences that have words;
+    `n_sequences` is how many sequences there are, 0 where nobody counted.
     """
 
     token_counts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     word_counts: Mapping[str, int] = field(default_factory=dict)
+    n_sequences: int = 0
 
 
 class FactsBuilder:
@@ -35,8 +37,10 @@ class FactsBuilder:
     def __init__(self) -> None:
         self._tokens = np.zeros(0, np.int64)
         self._words: Counter[str] = Counter()
+        self._n_sequences = 0
 
     def add(self, encoded: Encoded) -> None:
+        self._n_sequences += 1
         counts = np.bincount(encoded.input_ids)
         if len(counts) > len(self._tokens):
             self._tokens = np.pad(self._tokens, (0, len(counts) - len(self._tokens)))
@@ -46,4 +50,4 @@ class FactsBuilder:
             self._words.update(sequence.word_text(i).lower() for i in range(len(sequence.words)))
 
     def build(self) -> Facts:
-        return Facts(self._tokens, dict(self._words))
+        return Facts(self._tokens, dict(self._words), self._n_sequences)

@@ -51,14 +51,16 @@ class Sample(Value):
         keys: ArrayLike,
         rows: ArrayLike,
     ) -> None:
-        names, order_by, values = tuple(ids), np.asarray(keys, np.int64), np.asarray(rows)
+        names, order_by = tuple(ids), np.asarray(keys, np.int64)
+        values = np.asarray(rows, np.float32)
         if k < 0:
             raise ValueError(f"a sample of {k} items")
         if not len(names) == len(order_by) == len(values):
             raise ValueError(f"{len(names)} ids, {len(order_by)} keys and {len(values)} rows")
         order = np.argsort(order_by, kind="stable")
         if np.any(np.diff(order_by[order]) == 0):  # a tie must not be left to chance
-            order = np.array(sorted(range(len(names)), key=lambda i: (order_by[i], names[i])))
+            ranks = [(order_by[i], names[i], values[i].tobytes()) for i in range(len(names))]
+            order = np.array(sorted(range(len(names)), key=ranks.__getitem__))
         order = order[:k]
         object.__setattr__(self, "k", int(k))
         object.__setattr__(self, "seed", int(seed))

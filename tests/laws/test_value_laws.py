@@ -20,6 +20,7 @@ from headscope.values import (
     Histogram,
     Moments,
     Reservoir,
+    Sample,
     Sum,
     TopK,
     Value,
@@ -46,6 +47,14 @@ STRATEGIES: dict[str, st.SearchStrategy[Any]] = {
     "counts": st.builds(lambda hits, misses: Counts(hits, hits + misses), whole, whole),
     "histogram": samples.map(lambda x: Histogram.of(x, edges=[-1e5, 0.0, 1.0, 1e5])),
     "reservoir": examples.map(lambda items: Reservoir.of(items, k=3, seed=7)),
+    "sample": st.lists(st.tuples(texts, st.tuples(numbers, numbers)), max_size=6).map(
+        lambda items: Sample.of(
+            [name for name, _ in items],
+            np.array([row for _, row in items]).reshape(len(items), 2),
+            k=3,
+            seed=7,
+        )
+    ),
     "top_k": examples.map(lambda items: TopK.of(items, k=3)),
 }
 STRATEGIES["bundle"] = st.builds(

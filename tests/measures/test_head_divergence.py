@@ -49,7 +49,8 @@ def test_kernel_is_exact_to_1e_5(n_heads: int, n: int) -> None:
     maps = softmax_rows(n_heads, n, seed=n)
     maps[-1] = maps[0] * np.float32(0.999) + np.float32(0.001 / n)  # almost the same head
     found = pairwise_js(maps[None])[0]
-    expected = [by_definition(maps[a], maps[b]) for a, b in zip(*np.triu_indices(n_heads, 1))]
+    pairs = zip(*np.triu_indices(n_heads, 1), strict=True)
+    expected = [by_definition(maps[a], maps[b]) for a, b in pairs]
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-12)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import altair as alt
 import numpy as np
@@ -104,7 +105,7 @@ def _p_values(roles: RoleTable) -> list[float]:
     return [row.p_value for row in roles.rows if not math.isnan(row.p_value)]
 
 
-def found(roles: RoleTable, pooled: list[dict[str, float]]) -> str:
+def found(roles: RoleTable, pooled: list[dict[str, Any]]) -> str:
     """The share of scores above τ, and of p-values that decide nothing."""
     above = 1 - float(
         np.interp(roles.tau, [q["score"] for q in pooled], [q["share"] for q in pooled])
@@ -119,7 +120,7 @@ def found(roles: RoleTable, pooled: list[dict[str, float]]) -> str:
     )
 
 
-def _table(roles: RoleTable, quantiles: list[dict[str, float]]) -> Table:
+def _table(roles: RoleTable, quantiles: list[dict[str, Any]]) -> Table:
     rows = []
     for look in looks({row.role for row in roles.rows}):
         points = {q["share"]: q["score"] for q in quantiles if q["role"] == look.name}

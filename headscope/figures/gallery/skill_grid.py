@@ -107,7 +107,7 @@ def _grid(
     slots: dict[str, tuple[int, int]],
     shown: list[RoleLook],
     side: int,
-) -> alt.LayerChart:
+) -> Chart:
     heads = [head for head in roles.heads if head.stack == stack]
     n_layers, n_heads = max(h.layer for h in heads) + 1, max(h.head for h in heads) + 1
     size = max(15, min(46, 660 // n_heads))
@@ -192,9 +192,10 @@ def _grid(
             )
         )
     title = STACK_TITLES[stack].capitalize() if stack != "self" else "Heads and their roles"
-    return alt.layer(*layers).properties(
+    grid: Chart = alt.layer(*layers).properties(
         width=size * n_heads, height=round(size * 1.12) * n_layers, title=title
     )
+    return grid
 
 
 def _colour(shown: list[RoleLook]) -> alt.Color:
@@ -202,7 +203,7 @@ def _colour(shown: list[RoleLook]) -> alt.Color:
     return alt.Color("role:N", scale=scale, legend=None)
 
 
-def _key(shown: list[RoleLook], slots: dict[str, tuple[int, int]], side: int) -> alt.LayerChart:
+def _key(shown: list[RoleLook], slots: dict[str, tuple[int, int]], side: int) -> Chart:
     rows = [
         {"role": r.name, "label": r.label, "row": slots[r.name][0], "column": slots[r.name][1]}
         for r in shown
@@ -211,10 +212,11 @@ def _key(shown: list[RoleLook], slots: dict[str, tuple[int, int]], side: int) ->
         x=alt.X("column:O", axis=None, scale=alt.Scale(paddingInner=0.06)),
         y=alt.Y("row:O", axis=None, scale=alt.Scale(paddingInner=0.3)),
     )
-    return alt.layer(
+    key: Chart = alt.layer(
         base.mark_rect(height=20).encode(color=_colour(shown)),
         base.mark_text(style="annotation", fontSize=9.5, dy=18).encode(text="label:N"),
     ).properties(width=66 * side, height=50 * side, title="Key: a role's place in a cell")
+    return key
 
 
 def found(roles: RoleTable) -> str:

@@ -42,12 +42,12 @@ def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     numba looks for a folder beside this file, then for the user's; an installation in which
     neither can be written compiles in every process, for a few seconds.
     """
-    options = {"fastmath": True, "nogil": True}
+    compiled: Callable[..., Any]
     try:
-        kept: Callable[..., Any] = numba.njit(cache=True, **options)(function)
+        compiled = numba.njit(function, cache=True, fastmath=True, nogil=True)
     except RuntimeError:
-        kept = numba.njit(**options)(function)
-    return kept
+        compiled = numba.njit(function, fastmath=True, nogil=True)
+    return compiled
 
 
 def pairwise_js(rows: NDArray[np.float32], n_threads: int = 1) -> NDArray[np.float64]:

@@ -62,10 +62,12 @@ class LabelledMaps:
             tuple(self.labels[i] for i in kept), tuple(self.maps[i] for i in kept)
         )
 
-    def labelled(self, index: int, label: str | None) -> LabelledMaps:
-        """The same maps with one label changed."""
-        changed = (*self.labels[:index], replace(self.labels[index], label=label))
-        return LabelledMaps((*changed, *self.labels[index + 1 :]), self.maps)
+    def labelled(self, index: int, label: str | None, field_: str = "label") -> LabelledMaps:
+        """The same maps with one label, or one `second` look, changed."""
+        one = self.labels[index]
+        changed = replace(one, second=label) if field_ == "second" else replace(one, label=label)
+        labels = (*self.labels[:index], changed, *self.labels[index + 1 :])
+        return LabelledMaps(labels, self.maps)
 
     @property
     def targets(self) -> NDArray[np.int64]:

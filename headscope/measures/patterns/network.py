@@ -1,0 +1,87 @@
+"""The network that names a map's shape: eight convolutions with ReLU."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import resources
+from itertools import pairwise
+from pathlib import Path
+
+import safetensors
+import safetensors.torch
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from headscope.errors import InputError
+from headscope.measures.patterns.classes import PATTERNS
+from headscope.measures.patterns.resampling import SIZE
+
+#: Channels after each of the eight convolutions; the first of each pair halves the image.
+CHANNELS = (16, 16, 32, 32, 48, 48, 64, 64)
+
+
+class PatternNetwork(nn.Module):
+    """A map resampled to 32 × 32 cells in, one score per shape out.
+
+    Eight convolutions of 3 × 3, each with ReLU; every second one has stride 2, so the image
+    shrinks from 32 to 2 cells a side; a linear layer reads those. The map comes in twice, as the
+    square root of its weights, so that faint columns stay visible: once so that even attention is
+    1, once so that the brightest cell of an average row is 1.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        layers: list[nn.Module] = []
+        for place, (before, after) in enumerate(pairwise((2, *CHANNELS))):
+            layers += [nn.Conv2d(before, after, 3, stride=2 - place % 2, padding=1), nn.ReLU()]
+        self.layers = nn.Sequential(*layers)
+        self.scores = nn.Linear(CHANNELS[-1] * 4, len(PATTERNS))
+
+    def forward(self, images: Float[Tensor, "map size size"]) -> Float[Tensor, "map pattern"]:
+        brightest = images.amax(dim=2).mean(dim=1)[:, None, None]
+        seen = torch.stack([images * SIZE, images / brightest], dim=1)
+        x = seen.sqrt().contiguous(memory_format=torch.channels_last)
+        found: Tensor = self.scores(self.layers(x).flatten(1))
+        return found
+
+
+def save_network(network: PatternNetwork, path: Path) -> None:
+    """Weights as float16 safetensors; the file appears whole or not at all."""
+    weights = {name: w.detach().half().contiguous() for name, w in network.state_dict().items()}
+    fresh = path.with_name(path.name + ".new")
+    safetensors.torch.save_file(weights, fresh, metadata={"format": "headscope patterns 1"})
+    fresh.chmod(0o644)
+    fresh.replace(path)
+
+
+def load_network(path: Path) -> PatternNetwork:
+    """A network from its safetensors file, ready to be asked."""
+    expected = "weights written by headscope patterns train"
+    try:
+        weights = safetensors.torch.load_file(path)
+    except FileNotFoundError:
+        raise InputError(path, found="no such file", expected=expected) from None
+    except (OSError, safetensors.SafetensorError) as error:
+        raise InputError(path, found=str(error), expected=expected) from None
+    network = PatternNetwork()
+    try:
+        network.load_state_dict({name: w.float() for name, w in weights.items()})
+    except RuntimeError as error:
+        found = str(error).splitlines()[-1].strip()
+        raise InputError(path, found=found, expected=expected) from None
+    return network.eval().requires_grad_(False).to(memory_format=torch.channels_last)
+
+
+@cache
+def network_at(path: str) -> PatternNetwork:
+    """The network of a file, or the shipped one for an empty path; read once per process."""
+    if path:
+        return load_network(Path(path))
+    return load_network(shipped_weights())
+
+
+def shipped_weights() -> Path:
+    """Where the weights that come with the package are."""
+    folder = resources.files("headscope.measures.patterns") / "data"
+    return Path(str(folder / "network.safetensors"))

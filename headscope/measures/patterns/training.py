@@ -1,0 +1,87 @@
+"""Training the network on made-up maps, and on a user's own labels if there are any."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from headscope.measures.patterns.classes import PATTERNS
+from headscope.measures.patterns.labelled_maps import LabelledMaps, Map
+from headscope.measures.patterns.network import PatternNetwork
+from headscope.measures.patterns.resampling import SIZE, overlaps, resampled
+from headscope.measures.patterns.synthetic import synthetic_map
+
+#: What `headscope patterns train` does unless told otherwise; the shipped weights are its result.
+N_MAPS, EPOCHS, BATCH, SEED, RATE = 20_000, 12, 128, 1908, 2e-3
+
+Said = Callable[[str], None]
+
+
+def images_of(maps: Iterable[Map]) -> Float[Tensor, "map size size"]:
+    """Maps of any lengths as the images the network sees, one by one."""
+    found = []
+    for one in maps:
+        whole = overlaps(torch.tensor([len(one)]), len(one))
+        found.append(resampled(torch.from_numpy(one)[None, None], whole, whole)[0, 0])
+    return torch.stack(found) if found else torch.zeros(0, SIZE, SIZE)
+
+
+def synthetic_images(
+    n_maps: int, seed: int, said: Said = lambda words: None
+) -> tuple[Float[Tensor, "map size size"], Int[Tensor, " map"]]:
+    """Made-up maps, as many of each shape, with their labels."""
+    targets = np.arange(n_maps) % len(PATTERNS)
+    parts = []
+    for start in range(0, n_maps, 2000):
+        stop = min(start + 2000, n_maps)
+        made = (synthetic_map(PATTERNS[targets[i]], seed + i) for i in range(start, stop))
+        parts.append(images_of(made))
+        said(f"{stop:,} of {n_maps:,} maps made")
+    return torch.cat(parts), torch.from_numpy(targets)
+
+
+def train_network(
+    images: Float[Tensor, "map size size"],
+    targets: Int[Tensor, " map"],
+    *,
+    epochs: int = EPOCHS,
+    seed: int = SEED,
+    said: Said = lambda words: None,
+) -> PatternNetwork:
+    """Cross-entropy, AdamW, one cycle of learning rates; the same inputs give the same weights."""
+    order = torch.Generator().manual_seed(seed)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        network = PatternNetwork().to(memory_format=torch.channels_last)
+    optimizer = torch.optim.AdamW(network.parameters(), lr=RATE, weight_decay=0.01)
+    n_steps = epochs * -(-len(images) // BATCH)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, RATE, total_steps=n_steps)
+    loss_of = nn.CrossEntropyLoss(label_smoothing=0.05)
+    network.train()
+    for epoch in range(epochs):
+        total = 0.0
+        for chosen in torch.randperm(len(images), generator=order).split(BATCH):
+            optimizer.zero_grad()
+            loss = loss_of(network(images[chosen]), targets[chosen])
+            loss.backward()
+            optimizer.step()
+            schedule.step()
+            total += float(loss.detach()) * len(chosen)
+        said(f"epoch {epoch + 1} of {epochs}: loss {total / len(images):.4f}")
+    return network.eval().requires_grad_(False)
+
+
+def with_labels(
+    images: Float[Tensor, "map size size"],
+    targets: Int[Tensor, " map"],
+    labelled: LabelledMaps,
+    share: float = 0.3,
+) -> tuple[Float[Tensor, "map size size"], Int[Tensor, " map"]]:
+    """Add a user's labelled maps, repeated until they are about `share` of all."""
+    own, named = images_of(labelled.maps), torch.from_numpy(labelled.targets)
+    times = max(1, round(share / (1 - share) * len(images) / max(1, len(own))))
+    return torch.cat([images, own.repeat(times, 1, 1)]), torch.cat([targets, named.repeat(times)])

@@ -22,6 +22,8 @@ class Line:
         return self.ratio <= self.target
 
     def __str__(self) -> str:
+        if self.target == float("inf"):  # for information
+            return f"info  {self.ratio:8.3f}                    {self.name}{self.detail}"
         verdict = "ok  " if self.holds else "MISS"
         return (
             f"{verdict}  {self.ratio:8.3f}  (target ≤ {self.target:5.2f})  {self.name}{self.detail}"

@@ -5,13 +5,15 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from headscope import store
 
 if TYPE_CHECKING:
+    from headscope.analyses.clusters import Clustering
     from torch import nn
 
+    from headscope.analyses.role_test import RoleTest
     from headscope.corpora import Corpus
     from headscope.figures import Picture
     from headscope.models import LoadedModel
@@ -33,6 +35,30 @@ class Run(store.Run):
         from headscope.figures import render_report
 
         return self.write_file("report.html", render_report(self))
+
+    def roles(self, **options: Any) -> RoleTest:
+        """Test which roles each head has and write the tables; no new pass, no model.
+
+        `options` are those of `headscope.analyses.role_test.RoleTestOptions`: `tau` (a number or
+        "auto"), `alpha`, `test`, `correction` and so on.
+        """
+        from headscope.analyses.role_test import RoleTestOptions
+        from headscope.analyses.roles import add_roles
+
+        return add_roles(self, RoleTestOptions(**options))
+
+    def clusters(
+        self,
+        k: int = 4,
+        method: Literal["kmeans", "gmm"] = "kmeans",
+        *,
+        seed: int = 0,
+        stability: bool = False,
+    ) -> Clustering:
+        """Cluster heads by how far they look and write the tables; no new pass, no model."""
+        from headscope.analyses.cluster_tables import Settings, write_clusters
+
+        return write_clusters(self, Settings(k, method, seed, stability))
 
 
 def open_run(path: str | Path) -> Run:

@@ -24,7 +24,12 @@ from headscope.types import Sequence
 
 SEED = 1908
 #: Maps of a draw over all kinds, then of a draw over the two rare kinds.
-DRAWS = (("development", False, 130), ("test", False, 320), ("development", True, 30), ("test", True, 90))
+DRAWS = (
+    ("development", False, 130),
+    ("test", False, 320),
+    ("development", True, 30),
+    ("test", True, 90),
+)
 
 
 def texts(seed: int = SEED) -> list[Sequence]:
@@ -36,9 +41,7 @@ def texts(seed: int = SEED) -> list[Sequence]:
         sentences = [s for p in passages[start : start + 6] for s in (p.text, str(p.pair))]
         name = passages[start].id
         found.append(Sequence(f"{name}/eight", " ".join(sentences[:8])))
-        found.append(
-            Sequence(f"{name}/twelve", " ".join(sentences[:6]), " ".join(sentences[6:]))
-        )
+        found.append(Sequence(f"{name}/twelve", " ".join(sentences[:6]), " ".join(sentences[6:])))
     return found
 
 

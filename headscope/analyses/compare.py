@@ -113,12 +113,14 @@ def write_comparison(
 
 
 def _names(runs: Sequence[Run]) -> list[str]:
-    """Names of models; with the folder where two have the same."""
+    """A different name for every run: its model's, then its folder's, then its number as well."""
     names = [run.record.model.name for run in runs]
-    return [
-        name if names.count(name) == 1 else f"{name} ({run.path.name})"
-        for name, run in zip(names, runs, strict=True)
-    ]
+    for more in (lambda i: runs[i].path.name, lambda i: str(i + 1)):
+        names = [
+            name if names.count(name) == 1 else f"{name} ({more(i)})"
+            for i, name in enumerate(names)
+        ]
+    return names
 
 
 def _sieve(record: RunRecord) -> Mapping[str, Any]:

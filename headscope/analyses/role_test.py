@@ -35,7 +35,7 @@ class RoleTestOptions:
     test: Literal["z", "t"] = "z"
     correction: Correction = "bh"
     skewed: float = 1.0
-    n_resamples: int = 1999
+    n_resamples: int = 999
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -133,7 +133,9 @@ def automatic_tau(mean_score: float) -> float:
     return math.floor(mean_score) + 1.0
 
 
-def role_test(run: Run, options: RoleTestOptions | None = None) -> RoleTest:
+def role_test(
+    run: Run, options: RoleTestOptions | None = None, *, kept: KeptScores | None = None
+) -> RoleTest:
     """Test every head's mean score for every role against τ; no model and no new pass is needed.
 
         H0: mean ≤ τ,   z = (mean − τ) / (std / √N),   upper tail
@@ -169,7 +171,7 @@ def role_test(run: Run, options: RoleTestOptions | None = None) -> RoleTest:
                 f"the pass stopped by looking at scores against tau = {stopped['tau']:g}; "
                 "a test against another threshold is close to right, but not exact"
             )
-    skew, p_bootstrap = _checked(means, kept_scores(run), tau, options)
+    skew, p_bootstrap = _checked(means, kept or kept_scores(run), tau, options)
     assigned = np.nan_to_num(q_value, nan=1.0) <= options.alpha
     return RoleTest(
         options, tau, test, correction, means, ci_low, ci_high, z, p_value, q_value, assigned,

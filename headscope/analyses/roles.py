@@ -25,7 +25,8 @@ def roles(run: Run) -> None:
 
 def add_roles(run: Run, options: RoleTestOptions | None = None) -> RoleTest:
     """Test roles and write the tables `roles`, `role_overlaps` and `score_quantiles`."""
-    test, kept = role_test(run, options), kept_scores(run)
+    kept = kept_scores(run)
+    test = role_test(run, options, kept=kept)
     run.add_table("roles", test.table())
     run.add_table("role_overlaps", role_overlaps(test, kept))
     if kept is not None:

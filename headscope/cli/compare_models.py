@@ -42,11 +42,11 @@ def run_comparison(
     from headscope.models import load
 
     with shown_progress() as progress:
-        loaded = []
-        for name in models:
-            progress.stage(f"Loading {name}")
-            loaded.append(load(name))
-        run = compare_models(*loaded, read, output, twin=twin, progress=progress)
+        progress.stage(f"Loading {models[0]}")
+        before = load(models[0])
+        progress.stage(f"Loading {models[1]}")
+        after = load(models[1])
+        run = compare_models(before, after, read, output, twin=twin, progress=progress)
     findings = {figure.name: draw(run, figure.name).sentence for figure in available(run)}
     report = run.path / "report.html"
     if as_json:

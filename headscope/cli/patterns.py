@@ -1,4 +1,4 @@
-"""`headscope patterns`: label maps, train the network that names their shapes, see how good it is."""
+"""`headscope patterns`: label maps, train the network that names shapes, see how good it is."""
 
 from __future__ import annotations
 
@@ -46,10 +46,7 @@ def evaluate(
     from headscope.measures.patterns.labelled_maps import load_maps, shipped_maps
     from headscope.measures.patterns.network import network_at
 
-    if labels is None:
-        maps = shipped_maps(split or "test")
-    else:
-        maps = load_maps(labels).only(split)
+    maps = shipped_maps(split or "test") if labels is None else load_maps(labels).only(split)
     if not len(maps):
         where = f" of split {split!r}" if split else ""
         raise UsageError(f"no labelled maps{where} in {labels or 'the shipped set'}")

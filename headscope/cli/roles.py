@@ -47,22 +47,27 @@ def roles(
     ] = "bh",
     resamples: Annotated[
         int, typer.Option(min=0, help="Resamples of the bootstrap check of skewed scores.")
-    ] = 1999,
+    ] = 999,
     unsorted: Annotated[
         bool, typer.Option("--unsorted", help="List heads by number, not by how many roles.")
     ] = False,
+    report: Annotated[
+        bool, typer.Option("--report/--no-report", help="Draw the report again.")
+    ] = True,
     as_json: Annotated[bool, typer.Option("--json", help="What was found as JSON.")] = False,
 ) -> None:
     """Test which roles each head of a run has, write the tables and draw the report again."""
     from headscope.analyses.role_test import RoleTestOptions
     from headscope.analyses.roles import add_roles, describe
-    from headscope.figures import render_report
     from headscope.store import open_run
 
     options = RoleTestOptions(parse_tau(tau), alpha, test, correction, n_resamples=resamples)
     opened = open_run(run)
     found = add_roles(opened, options)
-    opened.write_file("report.html", render_report(opened))
+    if report:
+        from headscope.figures import render_report
+
+        opened.write_file("report.html", render_report(opened))
     told = describe(found, opened)
     if as_json:
         typer.echo(json.dumps(told, indent=2, ensure_ascii=False))

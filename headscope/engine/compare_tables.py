@@ -56,8 +56,8 @@ def compared_clusters(names: Sequence[str], sides: Sequence[Result]) -> dict[str
     data = [
         features_of(
             side.tables["distance"],
-            side.arrays["distance_parts"],
-            side.arrays["distance_part_sizes"],
+            np.asarray(side.arrays["distance_parts"], np.float64),
+            np.asarray(side.arrays["distance_part_sizes"], np.float64),
         )
         for side in sides
     ]

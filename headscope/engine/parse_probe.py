@@ -51,9 +51,10 @@ class ProbeOptions(BaseModel):
     held_out: float = Field(
         0.05, gt=0.0, lt=1.0, description="share of train that says when to stop"
     )
-    max_epochs: int = Field(10, ge=1, description="the most that a probe may see of train")
+    max_epochs: int = Field(8, ge=1, description="the most that a probe may see of train")
     patience: int = Field(2, ge=1, description="epochs without gain before a probe stops")
-    learning_rate: float = Field(0.01, gt=0.0, description="Adam's, for probes on attention")
+    learning_rate: float = Field(0.005, gt=0.0, description="Adam's, for attention alone")
+    vectors_learning_rate: float = Field(0.001, gt=0.0, description="Adam's, with word vectors")
     distance_learning_rate: float = Field(0.002, gt=0.0, description="Adam's, for distances")
 
     def schedule(self, learning_rate: float) -> Schedule:
@@ -121,6 +122,7 @@ def parse_probe(
                 n_maps=sum(model.layout[parsing_stack(model)].n_heads),
                 n_dimensions=vectors.n_dimensions if vectors else 0,
                 attention=options.schedule(options.learning_rate),
+                vectors=options.schedule(options.vectors_learning_rate),
                 distance=options.schedule(options.distance_learning_rate),
                 seed=options.seed,
             )

@@ -11,7 +11,7 @@ It reads the run's tables and never the model. A figure whose tables a run lacks
 from headscope.figures.export import export_figure
 from headscope.figures.picture import Picture, Table
 from headscope.figures.registered import FIGURES, Figure, RunLike, available, draw, figure
-from headscope.figures.report import render_report
+from headscope.figures.report import render_atlas, render_report
 
 __all__ = [
     "FIGURES",
@@ -23,5 +23,6 @@ __all__ = [
     "draw",
     "export_figure",
     "figure",
+    "render_atlas",
     "render_report",
 ]

@@ -65,12 +65,17 @@ def labels_of(heads: list[ClusteredHead]) -> dict[int, str]:
     }
 
 
-def cluster_colour(labels: dict[int, str], *, legend: bool = True) -> alt.Color:
+def cluster_scale(labels: dict[int, str]) -> alt.Scale:
     """One colour per cluster number, the same in every figure."""
     colours = [OKABE_ITO[_COLOURS[cluster % len(_COLOURS)]] for cluster in labels]
+    return alt.Scale(domain=list(labels.values()), range=colours)
+
+
+def cluster_colour(labels: dict[int, str], *, legend: bool = True) -> alt.Color:
+    """The colour of a record's cluster."""
     shown = alt.Legend(title="cluster", orient="top", direction="horizontal", symbolOpacity=1)
     return alt.Color(
         "cluster:N",
-        scale=alt.Scale(domain=list(labels.values()), range=colours),
+        scale=cluster_scale(labels),
         legend=shown if legend else None,
     )

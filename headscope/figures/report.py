@@ -19,7 +19,15 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
+from headscope.errors import UsageError
 from headscope.figures import provenance, theme, wording
+from headscope.figures.atlas.compared import check_layouts, differences, run_names
+from headscope.figures.atlas.data import atlas_data
+from headscope.figures.atlas.kinds import kinds_of
+from headscope.figures.atlas.overview import kinds_tables
+from headscope.figures.atlas.plain_text import plain_text
+from headscope.figures.atlas.run_heads import ReadOnce, plain_record, shapes_of
+from headscope.figures.atlas.summary import summary
 from headscope.figures.image import vega_lite_version
 from headscope.figures.picture import Picture
 from headscope.figures.registered import RunLike, available
@@ -39,35 +47,93 @@ class Card:
     spec: dict[str, Any]
     datasets: dict[str, str]
     renderer: str
+    run: str = ""
 
 
-def render_report(run: RunLike) -> str:
-    """The report as HTML text; write it as UTF-8."""
-    record = _plain(run.record)
+#: The parts of the atlas's script, in one closure.
+_ATLAS_PARTS = ("data", "state", "tint", "glyph", "choice", "passport", "controls", "grid")
+_N_SENTENCES = 3
+_N_NAME = 200
+
+
+def render_report(run: RunLike | Sequence[RunLike]) -> str:
+    """The report as HTML text; write it as UTF-8.
+
+    Several runs of the same layout give one page with their differences; the first is what the
+    others are compared with.
+    """
+    return _page(_several(run), figures=True)
+
+
+def render_atlas(run: RunLike | Sequence[RunLike]) -> str:
+    """The report without its figures: light enough to live inside a notebook."""
+    return _page(_several(run), figures=False)
+
+
+def _several(run: RunLike | Sequence[RunLike]) -> list[ReadOnce]:
+    runs = list(run) if isinstance(run, Sequence) else [run]
+    if not runs:
+        raise UsageError("a report needs at least one run")
+    return [ReadOnce(one) for one in runs]
+
+
+def _page(runs: list[ReadOnce], *, figures: bool) -> str:
+    names = run_names(runs)
+    check_layouts(runs, names)
+    run, shapes = runs[0], shapes_of(runs[0])
+    record = plain_record(run)
     datasets: dict[str, Any] = {}
-    cards = [_card(unit.name, unit.draw(run), datasets) for unit in available(run)]
-    libraries, script = _libraries(), _inline_script(_source("report.js"))
+    cards = _cards(runs, names, datasets) if figures else []
+    kinds = [kinds_of(one) for one in runs]
+    said = differences(runs, names) if len(runs) > 1 else []
+    said = (said + summary(run, kinds[0], shapes))[: max(_N_SENTENCES, len(said))]
+    said += [s for s in _findings([card.picture for card in cards]) if s not in said]
+    scripts = [_atlas_script(), *([_libraries()] if cards else []), _inline_script(_source("report.js"))]
     n_sequences, n_tokens = provenance.amounts(record)
     page = _environment().get_template("report.html.j2")
     return page.render(
-        model=record.get("model", {}).get("name") or "a model",
-        what_was_run=provenance.what_was_run(record),
-        findings=_findings([card.picture for card in cards]),
+        model=plain_text(" · ".join(names), _N_NAME),
+        several=len(runs) > 1,
+        what_was_run=[provenance.what_was_run(plain_record(one)) for one in runs],
+        findings=said[: max(_N_SENTENCES, len(runs))],
+        kinds=kinds_tables(kinds, names, shapes),
+        rule=kinds[0].rule if kinds[0] else "",
+        atlas=atlas_data(runs, names, shapes) if shapes else None,
         facts=_facts(record, n_sequences, n_tokens),
         cards=cards,
+        figures=figures,
         datasets=datasets,
         left_out=provenance.left_out(record),
         sections=provenance.sections(record),
         themes={mode: theme.config(mode) for mode in theme.MODES},
-        policy=_policy(libraries, script),
-        style=Markup(theme.css() + _source("report.css")),
-        libraries=libraries,
-        script=script,
+        policy=_policy(*scripts),
+        style=Markup(theme.css() + _source("report.css") + _source("atlas.css")),
+        scripts=scripts,
         version=__version__,
     )
 
 
-def _card(name: str, picture: Picture, store: dict[str, Any]) -> Card:
+def _cards(runs: list[ReadOnce], names: list[str], datasets: dict[str, Any]) -> list[Card]:
+    """Every figure of every run, the same figures of different runs one after the other."""
+    found = [(unit, i) for i, run in enumerate(runs) for unit in available(run)]
+    found.sort(key=lambda pair: (pair[0].order, pair[0].name, pair[1]))
+    return [
+        _card(
+            unit.name if i == 0 else f"{unit.name}-{i + 1}",
+            unit.draw(runs[i]),
+            datasets,
+            names[i] if len(runs) > 1 else "",
+        )
+        for unit, i in found
+    ]
+
+
+def _atlas_script() -> Markup:
+    parts = "\n".join(_source(f"atlas_{name}.js") for name in _ATLAS_PARTS)
+    return _inline_script(f'(() => {{\n"use strict";\n{parts}}})();')
+
+
+def _card(name: str, picture: Picture, store: dict[str, Any], run: str = "") -> Card:
     """Move the data from the specification to the page's store, where equal data lies once."""
     spec, datasets = picture.spec(), {}
     own: dict[str, list[dict[str, Any]]] = spec.pop("datasets", {})
@@ -76,7 +142,8 @@ def _card(name: str, picture: Picture, store: dict[str, Any]) -> Card:
         datasets[local] = hashlib.sha256(repr(columns).encode()).hexdigest()[:12]
         store[datasets[local]] = columns
     n_rows = sum(len(rows) for rows in own.values())
-    return Card(name, picture, spec, datasets, "canvas" if n_rows > _MANY_ROWS else "svg")
+    renderer = "canvas" if n_rows > _MANY_ROWS else "svg"
+    return Card(name, picture, spec, datasets, renderer, run)
 
 
 def _columns(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
@@ -100,13 +167,6 @@ def _facts(record: Mapping[str, Any], n_sequences: int, n_tokens: int) -> list[t
     n_heads = sum(s["n_layers"] * s["n_heads"] for s in stacks)
     pairs = [(n_heads, "heads"), (n_sequences, "sequences"), (n_tokens, "tokens")]
     return [(wording.count(n), name) for n, name in pairs if n]
-
-
-def _plain(record: Any) -> dict[str, Any]:
-    """The record as JSON gives it, whether it is a pydantic model or already plain."""
-    dump = getattr(record, "model_dump", None)
-    plain: dict[str, Any] = dump(mode="json") if dump else dict(record or {})
-    return plain
 
 
 @functools.cache

@@ -10,6 +10,7 @@ import altair as alt
 import numpy as np
 from numpy.typing import NDArray
 
+from headscope.figures.head_values import Records
 from headscope.figures.picture import Chart
 
 
@@ -78,11 +79,14 @@ def regions(n_sets: int, size: int = 240) -> dict[frozenset[int], tuple[float, f
     return places
 
 
-def venn(sets: Sequence[tuple[str, str, set[Any]]], *, size: int = 300, title: str = "") -> Chart:
-    """The diagram of (label, colour, members); a region shows how many members it has."""
+def venn(
+    sets: Sequence[tuple[str, str, set[Any]]], *, size: int = 300, title: str = ""
+) -> tuple[Chart, dict[str, Records]]:
+    """The diagram of (label, colour, members) and its data; a region shows how many it has."""
     shapes = SHAPES[len(sets)]
     labels, colours = [name for name, _, _ in sets], [colour for _, colour, _ in sets]
-    edges, names = [], []
+    edges: Records = []
+    names: Records = []
     for (label, _, members), shape in zip(sets, shapes, strict=True):
         xs, ys = shape.outline()
         edges += [
@@ -100,7 +104,7 @@ def venn(sets: Sequence[tuple[str, str, set[Any]]], *, size: int = 300, title: s
             }
         )
     everyone = set().union(*(members for _, _, members in sets))
-    texts = []
+    texts: Records = []
     for inside, (x, y) in regions(len(sets)).items():
         here = {
             m for m in everyone if all((m in sets[i][2]) == (i in inside) for i in range(len(sets)))
@@ -110,14 +114,14 @@ def venn(sets: Sequence[tuple[str, str, set[Any]]], *, size: int = 300, title: s
     across = alt.X("x:Q", axis=None, scale=alt.Scale(domain=[-0.05, 1.05]))
     up = alt.Y("y:Q", axis=None, scale=alt.Scale(domain=[0.05, 1.0]))
     colour = alt.Color("set:N", scale=alt.Scale(domain=labels, range=colours), legend=None)
-    outline = alt.Chart(alt.InlineData(values=edges)).encode(x=across, y=up, order="order:Q")
+    outline = alt.Chart(alt.NamedData(name="venn_edges")).encode(x=across, y=up, order="order:Q")
     chart: Chart = alt.layer(
         outline.mark_line(filled=True, fillOpacity=0.16, strokeWidth=0).encode(
             fill=alt.Fill("set:N", scale=alt.Scale(domain=labels, range=colours), legend=None),
             detail="set:N",
         ),
         outline.mark_line(strokeWidth=2).encode(color=colour),
-        alt.Chart(alt.InlineData(values=texts))
+        alt.Chart(alt.NamedData(name="venn_counts"))
         .transform_filter("datum.n > 0")
         .mark_text(fontSize=14, fontWeight=600, style="annotation")
         .encode(
@@ -126,8 +130,8 @@ def venn(sets: Sequence[tuple[str, str, set[Any]]], *, size: int = 300, title: s
             text="n:Q",
             tooltip=[alt.Tooltip("where:N", title="only"), alt.Tooltip("n:Q", title="heads")],
         ),
-        alt.Chart(alt.InlineData(values=names))
+        alt.Chart(alt.NamedData(name="venn_names"))
         .mark_text(fontSize=11, fontWeight=600)
         .encode(x=across, y=up, text="text:N", color=colour),
     ).properties(width=size, height=size * 0.86, title=title)
-    return chart
+    return chart, {"venn_edges": edges, "venn_counts": texts, "venn_names": names}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -79,7 +79,8 @@ def part_of(sequence: str, n_parts: int) -> int:
 def membership(sequences: Iterable[str], n_parts: int) -> NDArray[np.float64]:
     """`[part, sequence]`: 1 where a sequence is in a part."""
     parts = np.array([part_of(sequence, n_parts) for sequence in sequences])
-    return (np.arange(n_parts)[:, None] == parts).astype(np.float64)
+    inside: NDArray[np.float64] = (np.arange(n_parts)[:, None] == parts).astype(np.float64)
+    return inside
 
 
 @MEASURES.register("distance")
@@ -165,7 +166,9 @@ class DistanceFeatures(LayerMeasure):
                 columns[name].append(row)
             parts.append(value.part("parts", Sum).total)
             sizes = value.part("sizes", Sum).total
-        table = {name: np.concatenate(rows) if rows else [] for name, rows in columns.items()}
+        table: dict[str, Any] = {
+            name: np.concatenate(rows) if rows else [] for name, rows in columns.items()
+        }
         if not parts:
             return Result({"distance": table})
         arrays = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -57,8 +57,8 @@ def drawn_sums(
 ) -> Float[Tensor, "draw head"]:
     """Σ over frames of the greatest weight of a frame's moved links, for every draw."""
     sums = [
-        weights[some].amax(dim=2).sum(dim=1, dtype=torch.float64)
-        for some in drawn.split(_DRAWS_AT_ONCE)
+        weights[drawn[start : start + _DRAWS_AT_ONCE]].amax(dim=2).sum(dim=1, dtype=torch.float64)
+        for start in range(0, len(drawn), _DRAWS_AT_ONCE)
     ]
     return torch.cat(sums)
 
@@ -177,8 +177,10 @@ class FrameRelations(LayerMeasure):
         )
 
     def finish(self, total: Total) -> Result:
-        names = ("stack", "layer", "head", "mean_max", "ci_low", "ci_high", "n")
-        names += ("baseline", "p_value", "n_movable")
+        names = (
+            *("stack", "layer", "head", "mean_max", "ci_low", "ci_high", "n"),
+            *("baseline", "p_value", "n_movable"),
+        )
         columns: dict[str, list[NDArray[np.generic]]] = {name: [] for name in names}
         for place, value in total.of(Bundle):
             moments: Moments = value.part("observed", Moments)
@@ -203,6 +205,8 @@ class FrameRelations(LayerMeasure):
             )
             for name, row in zip(names, rows, strict=True):
                 columns[name].append(row)
-        table = {name: np.concatenate(rows) if rows else [] for name, rows in columns.items()}
+        table: dict[str, Any] = {
+            name: np.concatenate(rows) if rows else [] for name, rows in columns.items()
+        }
         q = benjamini_hochberg(table["p_value"])
         return Result({"frames": {**table, "q_value": q, "above": q <= 0.05}})

@@ -284,8 +284,11 @@ def arc_table(found: ParserTotal, best: Mapping[str, Best]) -> Table:
         if relation != "all" and relation in sentence["relations"]:
             gain = found.right(relation).sum(axis=0).max() - _baseline(found, relation)[1]
             margin[relation, head] = gain / found.tried(relation).sum()
+    panels: dict[Best, str] = {}  # a head once, with its best relation
+    for relation, head in sorted(margin, key=lambda key: (-margin[key], key[0])):
+        panels.setdefault(head, relation)
     rows = []
-    for relation, head in sorted(margin, key=lambda key: (-margin[key], key[0]))[:N_DRAWN]:
+    for head, relation in list(panels.items())[:N_DRAWN]:
         shape = (found.n_heads[head.layer], n, n)
         weights = decoded(found.maps[head.layer][id_], np.uint8, shape)[head.head] / 255
         for i, j in np.ndindex(n, n):

@@ -15,7 +15,13 @@ WITH_VECTORS: Final = ("attention_vectors", "distance_vectors", "random_attentio
 
 
 def make_students(
-    *, n_maps: int, n_dimensions: int, attention: Schedule, distance: Schedule, seed: int
+    *,
+    n_maps: int,
+    n_dimensions: int,
+    attention: Schedule,
+    vectors: Schedule,
+    distance: Schedule,
+    seed: int,
 ) -> list[Student]:
     """The attention probe, and if there are word vectors the three probes that use them.
 
@@ -30,9 +36,7 @@ def make_students(
         by_distance = DistanceProbe(n_dimensions)
     return [
         *students,
-        Student("attention_vectors", AttentionProbe(n_maps, n_dimensions), "model", attention),
+        Student("attention_vectors", AttentionProbe(n_maps, n_dimensions), "model", vectors),
         Student("distance_vectors", by_distance, None, distance),
-        Student(
-            "random_attention_vectors", AttentionProbe(n_maps, n_dimensions), "twin", attention
-        ),
+        Student("random_attention_vectors", AttentionProbe(n_maps, n_dimensions), "twin", vectors),
     ]

@@ -24,7 +24,7 @@ def skewness(samples: ArrayLike) -> NDArray[np.float64]:
 
 
 def bootstrap_p_value(
-    samples: ArrayLike, tau: float, *, n_resamples: int = 1999, seed: int = 0
+    samples: ArrayLike, tau: float, *, n_resamples: int = 999, seed: int = 0
 ) -> NDArray[np.float64]:
     """p-values of H0: mean ≤ τ by the bootstrap of Student's t, one per column.
 

@@ -53,9 +53,7 @@ def test_planted_heads_have_the_roles_planted(planted_run: Run) -> None:
             assert not row["assigned"]
             assert row["p_value"] == pytest.approx(1.0)
     unskilled = role_test(planted_run).unskilled()
-    assert unskilled == [HeadId(layer, HEADS.index("everywhere")) for layer in (0, 1)] or set(
-        unskilled
-    ) >= {HeadId(layer, HEADS.index("everywhere")) for layer in (0, 1)}
+    assert {HeadId(layer, HEADS.index("everywhere")) for layer in (0, 1)} <= set(unskilled)
 
 
 @pytest.mark.parametrize("test", ["z", "t"])

@@ -216,7 +216,12 @@ def test_a_student_goes_on_as_if_it_had_not_stopped() -> None:
     def students() -> list[Student]:
         schedule = Schedule(0.01, 5, 5)
         made = make_students(
-            n_maps=16, n_dimensions=3, attention=schedule, distance=schedule, seed=1
+            n_maps=16,
+            n_dimensions=3,
+            attention=schedule,
+            vectors=schedule,
+            distance=schedule,
+            seed=1,
         )
         return [s for s in made if s.reads != "twin"]
 

@@ -76,6 +76,13 @@ class Kinds:
     heads: tuple[HeadId, ...]
 
 
+#: The mark of what a head points to.
+_LOOKS: Final = {
+    "prev": "prev_local", "next": "next_local", "self": "self", "first": "first", "cls": "cls",
+    "sep": "sep", "punct": "punct",
+}  # fmt: skip
+
+
 def kinds_of(run: RunLike) -> Kinds | None:
     """The kinds of a run's heads, from roles, clusters or surface; None where it has none."""
     for table, read in (("roles", _roles), ("clusters", _clusters), ("surface", _surface)):
@@ -130,7 +137,7 @@ def _surface(run: RunLike) -> Kinds:
         heads = frozenset(v.head for v in values if v.what == name and v.value > 0.5)
         if heads:
             label = target(name).label
-            kinds.append(Kind(name, label, label, f"surface-{name}", heads))
+            kinds.append(Kind(name, label, label, _LOOKS[name], heads))
     pointed = {head for kind in kinds for head in kind.heads}
     return Kinds(
         "surface",

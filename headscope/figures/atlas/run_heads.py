@@ -91,5 +91,5 @@ def head_named(run: RunLike, layer: int | str | HeadId, head: int | None = None)
 def stack_column(table: Any) -> list[Stack]:
     """The stack of every row."""
     if "stack" not in table.column_names:
-        return [cast("Stack", "self")] * table.num_rows
+        return ["self"] * table.num_rows
     return cast("list[Stack]", table.column("stack").to_pylist())

@@ -45,15 +45,17 @@ def how_many(kinds: Kinds) -> str:
     if not counted:
         return f"None of the {plural(n, 'head')} was found to have a role."
     parts = [f"{len(kind.heads)} {kind.noun}" for kind in counted]
-    first = f"{len(counted[0].heads)} {'is' if len(counted[0].heads) == 1 else 'are'} "
-    parts[0] = first + counted[0].noun
+    if len(parts) > 1:
+        parts[0] += " heads"
+    parts[-1] += " head" if len(counted[-1].heads) == 1 else " heads"
+    among = f"Among {plural(n, 'head')} there are {listed(parts)}"
     if kinds.source == "clusters":
-        return f"Of {plural(n, 'head')}, {listed(parts)} by the shape of their attention."
+        return f"{among}, by the shape of their attention."
     several = sum(sum(head in kind.heads for kind in counted) > 1 for head in kinds.heads)
     rest = [f"{several} {'is' if several == 1 else 'are'} of several kinds"] if several else []
     none = len(kinds.none.heads)
     rest.append(f"{none or 'none'} {'has' if none == 1 else 'have'} no role that could be found")
-    return f"Of {plural(n, 'head')}, {listed(parts)}; {listed(rest)}."
+    return f"{among}; {listed(rest)}."
 
 
 def _pointed(kinds: Kinds, counted: list[Kind], n: int) -> str:

@@ -9,7 +9,7 @@ import altair as alt
 from headscope.figures import wording
 from headscope.figures.head_values import LayerMean, layer_means, read_heads
 from headscope.figures.heatmap import share_colour, ticks
-from headscope.figures.picture import Picture, Table
+from headscope.figures.picture import Chart, Picture, Table
 from headscope.figures.registered import RunLike, figure
 from headscope.figures.token_kinds import KINDS
 
@@ -55,7 +55,7 @@ def _record(layer: str, kind: str, value: float) -> dict[str, Any]:
     return {"layer": layer, "kind": KINDS[kind], "value": number}
 
 
-def _chart(n_layers: int, kinds: list[str]) -> alt.LayerChart:
+def _chart(n_layers: int, kinds: list[str]) -> Chart:
     layers = [*map(str, range(1, n_layers + 1)), "even"]
     shown = [*map(str, ticks(n_layers, 16)), "even"]
     cell = max(16, min(52, 560 // len(layers)))
@@ -78,15 +78,15 @@ def _chart(n_layers: int, kinds: list[str]) -> alt.LayerChart:
         ],
     )
     cells = base.mark_rect().encode(color=share_colour("share of the [CLS] row"))
-    layers_chart = [cells]
+    parts: list[Any] = [cells]
     if cell >= 34:
         # Dark cells need light numbers; both colours are readable on viridis at that end.
         tint = alt.condition("datum.value > 0.55", alt.value("#1b1b1b"), alt.value("#f4f4f4"))
         text = base.mark_text(fontSize=10).encode(
             text=alt.Text("value:Q", format=".0%"), color=tint
         )
-        layers_chart.append(text)
-    return alt.layer(*layers_chart).properties(width=cell * len(layers), height=26 * len(kinds))
+        parts.append(text)
+    return alt.layer(*parts).properties(width=cell * len(layers), height=26 * len(kinds))
 
 
 def found(means: list[LayerMean], even: dict[Any, float], n_layers: int) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import altair as alt
 
 from headscope.figures import wording
-from headscope.figures.picture import Picture, Table
+from headscope.figures.picture import Chart, Picture, Table
 from headscope.figures.registered import RunLike, figure
 from headscope.figures.theme import OKABE_ITO
 
@@ -55,7 +55,7 @@ def _record(row: dict[str, Any]) -> dict[str, Any]:
     return {"k": row["k"], "chosen": row["chosen"], **known}
 
 
-def _panel(what: str, title: str, form: str, ks: list[int], colour: str) -> alt.LayerChart:
+def _panel(what: str, title: str, form: str, ks: list[int], colour: str) -> Chart:
     base = (
         alt.Chart(alt.NamedData(name="choices"))
         .transform_filter(f"isValid(datum.{what})")
@@ -79,10 +79,11 @@ def _panel(what: str, title: str, form: str, ks: list[int], colour: str) -> alt.
         )
     )
     fill = alt.condition("datum.chosen", alt.value(1.0), alt.value(0.0))
-    return alt.layer(
+    parts: list[Any] = [
         base.mark_line(color=colour, strokeWidth=2),
         base.mark_point(color=colour, fill=colour, size=70, strokeWidth=2).encode(fillOpacity=fill),
-    ).properties(width=330, height=170, title=title)
+    ]
+    return alt.layer(*parts).properties(width=330, height=170, title=title)
 
 
 def found(rows: list[dict[str, Any]]) -> str:

@@ -72,7 +72,7 @@ def _box(label: str, feature: str, values: list[float]) -> dict[str, Any]:
     return {"cluster": label, "feature": feature_label(feature), **numbers}
 
 
-def _panel(label: str, labels: dict[int, str], features: list[str], n: int) -> alt.LayerChart:
+def _panel(label: str, labels: dict[int, str], features: list[str], n: int) -> Chart:
     x = alt.X(
         "feature:N",
         title="special tokens, itself, and windows of distance",
@@ -80,7 +80,8 @@ def _panel(label: str, labels: dict[int, str], features: list[str], n: int) -> a
         axis=alt.Axis(labelAngle=-45, labelOverlap=False),
     )
     scale = alt.Scale(domain=[0, 1], nice=False)
-    y = {"title": "share of attention", "scale": scale, "axis": alt.Axis(format=".0%", tickCount=5)}
+    axis = alt.Axis(format=".0%", tickCount=5)
+    y: dict[str, Any] = {"title": "share of attention", "scale": scale, "axis": axis}
     base = alt.Chart(alt.NamedData(name="boxes")).transform_filter(alt.datum.cluster == label)
     base = base.encode(
         x=x,
@@ -94,13 +95,14 @@ def _panel(label: str, labels: dict[int, str], features: list[str], n: int) -> a
             alt.Tooltip("greatest:Q", title="greatest", format=".1%"),
         ],
     )
-    return alt.layer(
+    parts: list[Any] = [
         base.mark_rule(strokeWidth=1).encode(y=alt.Y("least:Q", **y), y2="greatest:Q"),
         base.mark_bar(size=9, opacity=0.6).encode(y=alt.Y("q1:Q", **y), y2="q3:Q"),
         base.mark_tick(thickness=2.2, size=11, orient="horizontal").encode(
             y=alt.Y("median:Q", **y)
         ),
-    ).properties(
+    ]
+    return alt.layer(*parts).properties(
         width=390,
         height=150,
         title=alt.Title(f"Cluster {label}", subtitle=wording.plural(n, "head")),

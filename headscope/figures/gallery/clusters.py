@@ -12,6 +12,7 @@ from headscope.figures import wording
 from headscope.figures.cluster_labels import (
     ClusteredHead,
     cluster_colour,
+    cluster_scale,
     in_words,
     labels_of,
     read_clusters,
@@ -79,10 +80,10 @@ def _points(
     return rows
 
 
-def _scatter(projection: str, labels: dict[int, str], title: str, subtitle: str) -> alt.Chart:
+def _scatter(projection: str, labels: dict[int, str], title: str, subtitle: str) -> Chart:
     axis = alt.Axis(labels=False, ticks=False, grid=False, domain=False)
     free = alt.Scale(zero=False, nice=True, padding=8)
-    return (
+    panel: Chart = (
         alt.Chart(alt.NamedData(name="heads"))
         .transform_filter(f"datum.projection == '{projection}'")
         .mark_point(size=46, strokeWidth=1.6)
@@ -90,11 +91,7 @@ def _scatter(projection: str, labels: dict[int, str], title: str, subtitle: str)
             x=alt.X("x:Q", title=None, axis=axis, scale=free),
             y=alt.Y("y:Q", title=None, axis=axis, scale=free),
             color=cluster_colour(labels),
-            fill=alt.Fill(
-                "cluster:N",
-                scale=cluster_colour(labels).to_dict()["scale"],
-                legend=None,
-            ),
+            fill=alt.Fill("cluster:N", scale=cluster_scale(labels), legend=None),
             fillOpacity=alt.condition("datum.stable == 'stable'", alt.value(0.75), alt.value(0)),
             tooltip=[
                 alt.Tooltip("head:N", title="head"),
@@ -104,13 +101,18 @@ def _scatter(projection: str, labels: dict[int, str], title: str, subtitle: str)
         )
         .properties(width=250, height=250, title=alt.Title(title, subtitle=subtitle))
     )
+    return panel
+
+
+def _layer(stack: str, layer: int) -> str:
+    return str(layer + 1) if stack == "self" else f"{stack} {layer + 1}"
 
 
 def _layer_records(heads: list[ClusteredHead], labels: dict[int, str]) -> list[dict[str, Any]]:
     counts = Counter((h.head.stack, h.head.layer, h.cluster) for h in heads)
     return [
         {
-            "layer": layer + 1 if stack == "self" else f"{stack} {layer + 1}",
+            "layer": _layer(stack, layer),
             "cluster": labels[cluster],
             "order": cluster,
             "heads": n,
@@ -119,16 +121,11 @@ def _layer_records(heads: list[ClusteredHead], labels: dict[int, str]) -> list[d
     ]
 
 
-def _layers(heads: list[ClusteredHead], labels: dict[int, str]) -> alt.Chart:
-    layers = list(
-        dict.fromkeys(
-            h.head.layer + 1 if h.head.stack == "self" else f"{h.head.stack} {h.head.layer + 1}"
-            for h in heads
-        )
-    )
+def _layers(heads: list[ClusteredHead], labels: dict[int, str]) -> Chart:
+    layers = list(dict.fromkeys(_layer(h.head.stack, h.head.layer) for h in heads))
     shown = [layers[i - 1] for i in ticks(len(layers), most=16)]
     height = max(120, min(250, 34 * len(layers)))
-    return (
+    panel: Chart = (
         alt.Chart(alt.NamedData(name="layers"))
         .mark_bar()
         .encode(
@@ -151,6 +148,7 @@ def _layers(heads: list[ClusteredHead], labels: dict[int, str]) -> alt.Chart:
             width=250, height=height, title=alt.Title("By layer", subtitle="how many heads of each")
         )
     )
+    return panel
 
 
 def found(heads: list[ClusteredHead], chosen: dict[str, Any]) -> str:

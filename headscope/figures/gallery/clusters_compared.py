@@ -95,9 +95,8 @@ def _panel(name: str, own: list[ClusteredHead], labels: dict[int, str], width: i
         )
     )
     dots = base.transform_filter("datum.changed").mark_circle(size=16, color="black", opacity=1)
-    return alt.layer(base.mark_rect().encode(color=cluster_colour(labels)), dots).properties(
-        width=cells.width, height=cells.height, title=name
-    )
+    parts: list[Any] = [base.mark_rect().encode(color=cluster_colour(labels)), dots]
+    return alt.layer(*parts).properties(width=cells.width, height=cells.height, title=name)
 
 
 def found(heads: list[ClusteredHead], runs: list[str], first: dict[Any, int]) -> str:

@@ -138,6 +138,7 @@ def _dots(stack: Stack, best: HeadValue) -> Chart:
             shape=alt.Shape(
                 "system:N",
                 scale=alt.Scale(domain=names, range=["circle", "square", "diamond", "triangle-up"]),
+                legend=None,
             ),
         ),
     ).properties(

@@ -56,7 +56,7 @@ def found(values: list[HeadValue]) -> str:
     """The strongest head for a linguistic kind, beside the strongest for a delimiter."""
     top = strongest([v for v in values if v.what in LINGUISTIC])
     delimiter = strongest([v for v in values if v.what in DELIMITERS])
-    parts = []
+    parts: list[str] = []
     for best in (top, delimiter):
         if best is not None:
             interval = wording.share_interval(best.low, best.high)

@@ -95,7 +95,7 @@ def _point(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _against(top: float) -> alt.LayerChart:
+def _against(top: float) -> Chart:
     scale = alt.Scale(domain=[0, max(top, 1e-6) * 1.05], nice=False)
     axis = alt.Axis(format=".0%", tickCount=5)
     kinds = {"above the baseline": OKABE_ITO["vermillion"], "not above": "#8a929c"}
@@ -118,13 +118,17 @@ def _against(top: float) -> alt.LayerChart:
             ],
         )
     )
-    ends = [{"baseline": 0, "mean_max": 0}, {"baseline": top * 1.05, "mean_max": top * 1.05}]
+    ends: list[dict[str, float]] = [
+        {"baseline": 0, "mean_max": 0},
+        {"baseline": top * 1.05, "mean_max": top * 1.05},
+    ]
     line = (
         alt.Chart(alt.InlineData(values=ends))
         .mark_line(style="reference")
         .encode(x=alt.X("baseline:Q", scale=scale), y=alt.Y("mean_max:Q", scale=scale))
     )
-    return alt.layer(line, points).properties(
+    parts: list[Any] = [line, points]
+    return alt.layer(*parts).properties(
         width=210, height=210, title=alt.Title("Against chance", subtitle="one point per head")
     )
 

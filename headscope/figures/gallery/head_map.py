@@ -9,6 +9,7 @@ import altair as alt
 
 from headscope.figures import theme, wording
 from headscope.figures.gallery.parser import ENOUGH, head_of, rows_of
+from headscope.figures.heatmap import ticks
 from headscope.figures.layout import arranged
 from headscope.figures.picture import Chart, Picture, Table
 from headscope.figures.registered import RunLike, figure
@@ -129,7 +130,7 @@ def _names(run: RunLike) -> dict[HeadId, str]:
 
 
 def _map(stack: Stack, n_layers: int, kinds: list[str], fit: float) -> Chart:
-    axis = alt.Axis(labels=False, ticks=False, title=None, domain=False)
+    axis = alt.Axis(labels=False, ticks=False, title=None, domain=False, grid=False)
     scale = alt.Scale(zero=False, nice=True, padding=12)
     base = (
         alt.Chart(alt.NamedData(name="points"))
@@ -145,13 +146,20 @@ def _map(stack: Stack, n_layers: int, kinds: list[str], fit: float) -> Chart:
             color=alt.Color(
                 "layer:Q",
                 scale=alt.Scale(scheme=theme.SHARE_SCHEME, domain=[1, max(2, n_layers)]),
-                legend=alt.Legend(title="layer", format="d", tickMinStep=1, gradientLength=120),
+                legend=alt.Legend(
+                    title="layer", format="d", values=ticks(n_layers), gradientLength=140
+                ),
             ),
             shape=alt.Shape(
                 "behaviour:N",
                 scale=shapes,
                 legend=alt.Legend(
-                    title="more than half of its attention", labelLimit=220, titleLimit=220
+                    title="more than half of its attention",
+                    labelLimit=220,
+                    titleLimit=220,
+                    orient="bottom",
+                    columns=4,
+                    symbolSize=80,
                 ),
             ),
             tooltip=[
@@ -177,11 +185,12 @@ def _layers(stack: Stack) -> Chart:
     base = alt.Chart(alt.NamedData(name="layers")).transform_filter(f"datum.stack == '{stack}'")
     base = base.encode(y=alt.Y("layer:O", title="layer"))
     x_title = "mean divergence (nats)"
+    few = alt.Axis(tickCount=4, format=".1f")
     colour = OKABE_ITO["blue"]
     return alt.layer(
         base.mark_rule(style="reference").encode(x=alt.X("within:Q"), x2="across:Q"),
         base.mark_point(filled=True, size=70, color=colour, opacity=1).encode(
-            x=alt.X("within:Q", title=x_title, scale=alt.Scale(zero=True)),
+            x=alt.X("within:Q", title=x_title, scale=alt.Scale(zero=True), axis=few),
             tooltip=[alt.Tooltip("within:Q", title="within the layer", format=".3f")],
         ),
         base.mark_point(size=70, color=colour, opacity=1).encode(

@@ -26,9 +26,9 @@ NOTE = (
     "Every head is used as a parser that takes, for each word, the other word of the sentence with "
     "the most attention. A point is the best of all heads and both directions for a relation, with "
     "its 95 % interval (Wilson) and its name; the grey bar is the best fixed distance, which knows "
-    "no syntax: what counts is the gap. Both were picked on the data they are shown on; the columns "
-    "“held out” of the table choose on one half of the sequences and test on the other. A head that "
-    "finds a relation attends along it; that does not say that the model needs it."
+    "no syntax: what counts is the gap. Both were picked on the data they are shown on; the "
+    "columns “held out” of the table choose on one half of the sequences and test on the other. A "
+    "head that finds a relation attends along it; that does not say that the model needs it."
 )
 
 

@@ -16,12 +16,12 @@ from headscope.figures.theme import OKABE_ITO
 LEAST: Final = 0.02
 
 NOTE = (
-    "The sentence runs down both sides of a panel. A line goes from a word on the left to a word on "
-    "the right that it attends to, the darker the more. Orange lines lie on the gold arcs of the "
-    "relation in the title, blue ones do not; orange dots mark the ends of gold arcs. Attention to "
-    "[CLS], [SEP] and the like is left out, so the lines of a word need not add up to one. The "
-    "sentence is the one with the most different relations among short ones: it was not chosen for "
-    "how well the heads do on it."
+    "The sentence runs down both sides of a panel. A line goes from a word on the left to a word "
+    "on the right that it attends to, the darker the more. Orange lines lie on the gold arcs of "
+    "the relation in the title, blue ones do not; orange dots mark the ends of gold arcs. "
+    "Attention to [CLS], [SEP] and the like is left out, so the lines of a word need not add up to "
+    "one. The sentence is the one with the most different relations among short ones: it was not "
+    "chosen for how well the heads do on it."
 )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import altair as alt
 
 from headscope.figures import wording
+from headscope.figures.head_values import Records
 from headscope.figures.picture import Chart, Picture, Table
 from headscope.figures.registered import RunLike, figure
 from headscope.figures.role_names import COARSE, RoleLook, RoleTable, looks, read_roles
@@ -32,17 +33,23 @@ def role_overlaps(run: RunLike) -> Picture:
     sets = {role: heads for role, heads in roles.sets().items() if heads}
     shown = looks(sets)
     parts: list[Chart] = []
+    datasets: dict[str, Records] = {}
     if shown:
-        parts.append(_upset(roles, shown))
+        upset, data = _upset(roles, shown)
+        parts.append(upset)
+        datasets.update(data)
     coarse = [look for look in shown if look.name in COARSE]
     if len(coarse) < 2:  # a model without delimiters, a corpus without trees: the largest sets
         coarse = sorted(shown, key=lambda look: -len(sets[look.name]))[:4]
     if len(coarse) > 1:
         drawn = [(look.label, look.colour, set(sets[look.name])) for look in coarse]
-        parts.append(venn(drawn, title="Heads of the coarse roles"))
+        diagram, data = venn(drawn, title="Heads of the coarse roles")
+        parts.append(diagram)
+        datasets.update(data)
     if not parts:
         parts.append(alt.Chart(alt.InlineData(values=[{}])).mark_text(text="no head has a role"))
     chart: Chart = alt.vconcat(*parts, spacing=30).resolve_scale(color="independent")
+    chart.datasets = datasets
     return Picture(
         title="Which roles come together in the same heads",
         sentence=found(roles, pairs),
@@ -61,7 +68,7 @@ def combinations_of(roles: RoleTable) -> list[tuple[tuple[str, ...], int]]:
     return sorted(found.items(), key=lambda item: (-item[1], len(item[0]), item[0]))
 
 
-def _upset(roles: RoleTable, shown: list[RoleLook]) -> Chart:
+def _upset(roles: RoleTable, shown: list[RoleLook]) -> tuple[Chart, dict[str, Records]]:
     groups = combinations_of(roles)[:MOST]
     labels = {look.name: look.label for look in shown}
     names = list(labels.values())
@@ -84,7 +91,7 @@ def _upset(roles: RoleTable, shown: list[RoleLook]) -> Chart:
     x = alt.X("set:O", axis=None, scale=alt.Scale(domain=list(range(len(groups)))))
     y = alt.Y("role:N", title=None, scale=alt.Scale(domain=names))
     tip = [alt.Tooltip("roles:N"), alt.Tooltip("n:Q", title="heads")]
-    bars = alt.Chart(alt.InlineData(values=columns)).encode(x=x)
+    bars = alt.Chart(alt.NamedData(name="upset_columns")).encode(x=x)
     ink = OKABE_ITO["blue"]
     top = alt.layer(
         bars.mark_bar(color=ink).encode(
@@ -92,10 +99,10 @@ def _upset(roles: RoleTable, shown: list[RoleLook]) -> Chart:
         ),
         bars.mark_text(style="annotation", dy=-6).encode(y="n:Q", text="n:Q"),
     ).properties(width=width, height=130)
-    points = alt.Chart(alt.InlineData(values=dots))
+    points = alt.Chart(alt.NamedData(name="upset_dots"))
     matrix = alt.layer(
         points.mark_circle(size=70, style="no_data", opacity=1).encode(x=x, y=y),
-        alt.Chart(alt.InlineData(values=spans))
+        alt.Chart(alt.NamedData(name="upset_spans"))
         .mark_rule(strokeWidth=2, color=ink)
         .encode(x=x, y=alt.Y("first:N", scale=alt.Scale(domain=names)), y2="last:N"),
         points.transform_filter("datum.in")
@@ -103,7 +110,7 @@ def _upset(roles: RoleTable, shown: list[RoleLook]) -> Chart:
         .encode(x=x, y=alt.Y("role:N", title=None, scale=alt.Scale(domain=names))),
     ).properties(width=width, height=height)
     totals = (
-        alt.Chart(alt.InlineData(values=sizes))
+        alt.Chart(alt.NamedData(name="upset_sizes"))
         .mark_bar()
         .encode(
             x=alt.X("n:Q", title="heads of the role", scale=alt.Scale(reverse=True)),
@@ -125,9 +132,16 @@ def _upset(roles: RoleTable, shown: list[RoleLook]) -> Chart:
     )
     left = alt.vconcat(blank, totals, spacing=4)
     right = alt.vconcat(top, matrix, spacing=4)
-    return alt.hconcat(left, right, spacing=10).properties(
+    chart: Chart = alt.hconcat(left, right, spacing=10).properties(
         title="Combinations of roles, and how many heads have exactly them"
     )
+    data: dict[str, Records] = {
+        "upset_columns": columns,
+        "upset_dots": dots,
+        "upset_spans": spans,
+        "upset_sizes": sizes,
+    }
+    return chart, data
 
 
 def pair_of(pairs: list[dict[str, Any]], a: str, b: str) -> dict[str, Any] | None:

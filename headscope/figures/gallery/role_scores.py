@@ -9,7 +9,7 @@ import altair as alt
 import numpy as np
 
 from headscope.figures import theme, wording
-from headscope.figures.picture import Picture, Table
+from headscope.figures.picture import Chart, Picture, Table
 from headscope.figures.registered import RunLike, figure
 from headscope.figures.role_names import RoleTable, looks, read_roles
 
@@ -28,7 +28,11 @@ def role_scores(run: RunLike) -> Picture:
     quantiles = run.table("score_quantiles").to_pylist()
     labels = {look.name: look.label for look in looks({q["role"] for q in quantiles} - {"all"})}
     curves = [
-        {"role": labels.get(q["role"], "all roles"), "share": q["share"], "score": q["score"]}
+        {
+            "role": labels.get(q["role"], "all roles"),
+            "share": q["share"],
+            "score": float(f"{q['score']:.4g}"),
+        }
         for q in quantiles
     ]
     pooled = [q for q in quantiles if q["role"] == "all"]
@@ -40,7 +44,7 @@ def role_scores(run: RunLike) -> Picture:
         scale=alt.Scale(domain=[0, math.ceil(top)], clamp=True, nice=False),
     )
     y = alt.Y("share:Q", title="share of scores up to it", axis=alt.Axis(format=".0%"))
-    data = alt.Chart(alt.InlineData(values=curves))
+    data = alt.Chart(alt.NamedData(name="curves"))
     tip = [
         alt.Tooltip("role:N"),
         alt.Tooltip("score:Q", format=".2f"),
@@ -67,7 +71,7 @@ def role_scores(run: RunLike) -> Picture:
         for i, n in enumerate(counts)
     ]
     bars = (
-        alt.Chart(alt.InlineData(values=bins))
+        alt.Chart(alt.NamedData(name="p_values"))
         .mark_bar(binSpacing=1)
         .encode(
             x=alt.X("low:Q", bin="binned", title="p-value"),
@@ -90,10 +94,12 @@ def role_scores(run: RunLike) -> Picture:
             title=alt.Title("p-values", subtitle="orange: between 0.05 and 0.95"),
         )
     )
+    chart: Chart = alt.hconcat(cdf, bars, spacing=36).resolve_scale(color="independent")
+    chart.datasets = {"curves": curves, "p_values": bins}
     return Picture(
         title="How scores are distributed, and how clear the tests are",
         sentence=found(roles, pooled),
-        chart=alt.hconcat(cdf, bars, spacing=36).resolve_scale(color="independent"),
+        chart=chart,
         alt=f"A cumulative distribution and a histogram. {found(roles, pooled)}",
         note=NOTE,
         table=_table(roles, quantiles),

@@ -65,7 +65,7 @@ const drawCluster = (picture, state, id) => {
     const here = i === found[0];
     picture.append(svg("rect", {
       class: here ? `segment k-cluster${i % 7}${found[1] ? "" : " unsettled"}` : "segment empty",
-      x: 4 + i * width, y: 34.5, width: width - 1, height: 3, rx: 1,
+      x: 4 + i * width, y: 33.5, width: width - 1, height: 4.5, rx: 1,
     }));
   }
 };
@@ -96,4 +96,19 @@ const inWords = (state, id) => {
   const told = tintOf(state, id);
   if (told) parts.push(`${told.label} ${told.text}`);
   return `Head ${id}${parts.length ? `: ${parts.join("; ")}` : ""}`;
+};
+
+const showKey = (state) => {
+  const told = [];
+  if (data.runs.some((run) => run.tested)) {
+    told.push("A mark is a kind of role, always at the same place in a cell; the buttons above name them.");
+  } else if (heads.size && rowsOf(0, heads.keys().next().value, "surface").length) {
+    const labels = rowsOf(0, heads.keys().next().value, "surface").map((row) => row.label);
+    told.push(`The bars of a cell are its attention to ${labels.join(", ")}.`);
+  }
+  if (isDifference(state)) told.push("A ring is a role gained, a faded mark one lost; ▲ and ▼ say which way a number went.");
+  else if (data.runs[shownRun(state)].cluster_labels.length) {
+    told.push("The strip below is the cluster: which segment is filled says the same as its colour; hollow is a head whose cluster is not settled.");
+  }
+  document.getElementById("atlas-key").replaceChildren(...told.map((text) => el("p", {}, text)));
 };

@@ -101,6 +101,7 @@ const draw = () => {
   if (state.head) fillPassport(panel, state);
   showControls(state, n);
   showScale(state);
+  showKey(state);
 };
 
 const go = (changes) => {

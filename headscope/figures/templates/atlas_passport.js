@@ -12,11 +12,13 @@ const barOf = (row, run) => {
   return bar;
 };
 
+const SHORT = 60;
 const supportOf = (row) => {
   const parts = [];
-  if (row.interval) parts.push(`95 % interval ${row.interval}`);
-  if (row.n !== undefined) parts.push(`n = ${row.n.toLocaleString("en")}`);
-  return parts.join(", ");
+  if (row.interval) parts.push(row.interval);
+  if (row.n !== undefined) parts.push(`n\u00a0=\u00a0${row.n.toLocaleString("en")}`);
+  if (row.text && row.text.length < SHORT && row.number !== undefined) parts.push(row.text);
+  return parts.join(" · ");
 };
 
 const labelOf = (row) => {
@@ -40,8 +42,8 @@ const lineOf = (rows) => {
       told.append(el("span", { class: "change" }, change(row.number - base.number, row.unit)));
     }
     const support = supportOf(row);
-    if (support) told.append(el("small", {}, support));
-    if (row.text) told.append(el("p", { class: "text" }, el("bdi", {}, row.text)));
+    if (support) told.append(el("small", {}, el("bdi", {}, support)));
+    if (row.text && !(row.text.length < SHORT && row.number !== undefined)) told.append(el("p", { class: "text" }, el("bdi", {}, row.text)));
   });
   line.append(told);
   return line;
@@ -109,6 +111,6 @@ const fillPassport = (place, state) => {
   );
   const names = several ? el("ol", { class: "runs" }, ...data.runs.map((one) => el("li", {}, el("bdi", {}, one.name)))) : null;
   const sections = data.sections.map((section) => sectionOf(section, state.head)).filter((x) => x);
-  const empty = sections.length ? null : el("p", {}, "No table speaks of this head.");
+  const empty = el("p", { class: "note" }, sections.length ? "Ranges are 95 % intervals; n is what was counted." : "No table speaks of this head.");
   place.replaceChildren(top, ...[names, ...sections, empty].filter((x) => x));
 };

@@ -103,6 +103,14 @@
     shown.finalize();
   };
 
+  // On narrow screens the contents would fill the first of them, and filters hide the grid.
+  const narrow = window.matchMedia("(max-width: 66rem)");
+  const fold = () => {
+    for (const one of document.querySelectorAll("[data-fold]")) one.open = !narrow.matches;
+  };
+  narrow.addEventListener("change", fold);
+  fold();
+
   toggle.hidden = false;
   toggle.addEventListener("click", () => {
     document.documentElement.dataset.mode = mode() === "dark" ? "light" : "dark";

@@ -79,9 +79,7 @@ def second_look(maps: LabelledMaps) -> Score | None:
     return score(first, second)
 
 
-def names_of(
-    network: PatternNetwork, images: Float[Tensor, "map size size"]
-) -> NDArray[np.int64]:
+def names_of(network: PatternNetwork, images: Float[Tensor, "map size size"]) -> NDArray[np.int64]:
     """The network's name for every image, as a number of `PATTERNS`."""
     with torch.inference_mode():
         parts = [network(part).argmax(dim=1) for part in images.split(256)]

@@ -58,9 +58,7 @@ class LabelledMaps:
             for i, one in enumerate(self.labels)
             if one.label is not None and split in (None, one.split)
         ]
-        return LabelledMaps(
-            tuple(self.labels[i] for i in kept), tuple(self.maps[i] for i in kept)
-        )
+        return LabelledMaps(tuple(self.labels[i] for i in kept), tuple(self.maps[i] for i in kept))
 
     def labelled(self, index: int, label: str | None, field_: str = "label") -> LabelledMaps:
         """The same maps with one label, or one `second` look, changed."""

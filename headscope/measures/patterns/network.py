@@ -36,13 +36,14 @@ class PatternNetwork(nn.Module):
         for place, (before, after) in enumerate(pairwise((2, *CHANNELS))):
             layers += [nn.Conv2d(before, after, 3, stride=2 - place % 2, padding=1), nn.ReLU()]
         self.layers = nn.Sequential(*layers)
+        self.dropout = nn.Dropout(0.3)
         self.scores = nn.Linear(CHANNELS[-1] * 4, len(PATTERNS))
 
     def forward(self, images: Float[Tensor, "map size size"]) -> Float[Tensor, "map pattern"]:
         brightest = images.amax(dim=2).mean(dim=1)[:, None, None]
         seen = torch.stack([images * SIZE, images / brightest], dim=1)
         x = seen.sqrt().contiguous(memory_format=torch.channels_last)
-        found: Tensor = self.scores(self.layers(x).flatten(1))
+        found: Tensor = self.scores(self.dropout(self.layers(x).flatten(1)))
         return found
 
 

@@ -1,4 +1,4 @@
-"""Made-up attention maps whose shape is known, as varied as real ones: what the network learns from.
+"""Made-up attention maps whose shape is known, as varied as real ones: what the network learns.
 
 A map is a sum of parts (columns, a diagonal, blocks, a background), each with its own noise; rows
 are made to sum to 1, above the diagonal everything is 0 if the map is causal. How bright a part is
@@ -37,8 +37,9 @@ class Page:
     def random(
         cls, rng: np.random.Generator, *, shortest: int = SHORTEST, segments: int | None = None
     ) -> Page:
-        """Lengths are log-uniform; one segment, or two of uneven length."""
-        n = round(np.exp(rng.uniform(np.log(shortest), np.log(LONGEST))))
+        """Lengths are log-uniform up to 128 and, for one map in six, beyond; one or two segments."""
+        ends = (128, LONGEST) if rng.random() < 1 / 6 else (shortest, 128)
+        n = round(np.exp(rng.uniform(*np.log(ends))))
         if segments is None:
             segments = int(rng.choice([1, 2], p=[0.5, 0.5]))
         inner = np.linspace(0, n, segments + 1)[1:-1] + rng.uniform(-0.12, 0.12) * n
@@ -47,7 +48,7 @@ class Page:
 
     @cached_property
     def distance(self) -> NDArray[np.int64]:
-        """key − query."""
+        """Key minus query."""
         token = np.arange(self.n)
         return token - token[:, None]
 
@@ -86,47 +87,75 @@ class Page:
 # --- parts ------------------------------------------------------------------------------------
 
 
-def background(page: Page, *, stripes: float = 0.0) -> Weights:
-    """Even, grainy, cloudy, with rows of uneven texture; mean 1 per image cell."""
+def background(page: Page, *, stripes: float = 0.0, apart: float = 0.3) -> Weights:
+    """Even, grainy, cloudy, with rows of uneven texture; mean 1 per image cell.
+
+    `apart` is how dark it may be between segments.
+    """
+    n = page.n
     base = page.grain(page.between(0.1, 0.9))
-    if page.chance(0.35):
-        base *= page.cloud(page.between(0.2, 0.7))
     if page.chance(0.4):
-        base *= page.grain(page.between(0.1, 0.35), (1, page.n))
+        base *= page.cloud(page.between(0.2, 0.8))
+    if page.chance(0.5):
+        base *= page.grain(page.between(0.1, 0.4), (1, n))
     if stripes:
-        base *= page.grain(stripes, (1, page.n))
-    if page.chance(0.2):  # rows with other texture: every other word looks around
-        wild = page.rng.random((page.n, 1)) < page.between(0.1, 0.5)
-        base = np.where(wild, base * page.grain(page.between(0.5, 1.0), (1, page.n)), base)
+        base *= page.grain(stripes, (1, n))
+    if page.chance(0.3):  # rows with a texture of their own: some words look around
+        wild = page.rng.random((n, 1)) < page.between(0.1, 0.6)
+        base = np.where(wild, base * page.grain(page.between(0.5, 1.1), (1, n)), base)
+    if page.chance(0.2):  # rows that dim
+        base *= np.where(page.rng.random((n, 1)) < 0.3, page.between(0.2, 1.0), 1.0)
+    if len(page.starts) > 1 and page.chance(0.4):
+        base *= np.where(_same_segment(page), 1.0, page.between(apart, 1.0))
+    if page.chance(0.3):  # a breath of nearness
+        near = np.abs(page.distance) / n
+        base *= 1 + page.between(0.3, 1.2) * np.exp(-near * page.between(3, 15))
     return base / page.pixel
 
 
-def columns(page: Page) -> Weights:
-    """One to a few columns, on delimiters or anywhere, or stripes all over; brightest about 1."""
+def _same_segment(page: Page) -> NDArray[np.bool_]:
+    of = np.searchsorted(page.starts, np.arange(page.n), side="right")
+    return np.asarray(of[:, None] == of)
+
+
+def _pillars(page: Page) -> Weights:
+    """One to a few columns, on delimiters or anywhere; the brightest is 1."""
     n, rng = page.n, page.rng
     strength = np.zeros(n)
-    kind = rng.random()
     delimiters = [0, n - 1, *(s - 1 for s in page.starts[1:]), *page.starts[1:]]
-    if kind < 0.4 or page.causal and kind < 0.6:
+    first = page.chance(0.75 if page.causal else 0.6)
+    if first:
         strength[0] = 1.0
-        for at in delimiters[1:]:
-            if page.chance(0.35):
-                strength[at] = page.ratio(0.25, 1.0)
-    elif kind < 0.7:
-        chosen = rng.choice(delimiters[1:]) if page.chance(0.6) else rng.integers(0, n * 3 // 4 + 1)
-        strength[int(chosen)] = 1.0
-        for at in (*delimiters, *rng.integers(0, n, 3)):
-            if page.chance(0.4):
-                strength[at] = max(strength[at], page.ratio(0.2, 1.0))
     else:
-        strength = page.grain(page.between(0.7, 1.4), (n,)) / page.pixel
-        if page.chance(0.5):
-            strength[rng.choice(delimiters)] = strength.max() * page.between(0.8, 2.0)
-        strength /= np.quantile(strength, 1 - min(0.3, 2 / n))
-    if page.chance(0.3):  # two neighbouring tokens share a column
+        anywhere = rng.integers(0, n * 3 // 4 + 1)
+        strength[int(rng.choice(delimiters[1:]) if page.chance(0.6) else anywhere)] = 1.0
+    for at in (*delimiters, *rng.integers(0, n, 3)):
+        if page.chance(0.3):
+            strength[at] = max(strength[at], page.ratio(0.15, 1.0))
+    if page.chance(0.25):  # two neighbouring tokens share a column
         at = int(np.argmax(strength))
-        strength[min(at + 1, n - 1)] = max(strength[min(at + 1, n - 1)], page.between(0.2, 0.9))
-    held = page.grain(page.between(0.05, 0.5), (n, 1)) * page.grain(page.between(0.0, 0.45))
+        beside = min(at + 1, n - 1)
+        strength[beside] = max(strength[beside], page.between(0.2, 0.9))
+    return strength
+
+
+def _stripes(page: Page) -> Weights:
+    """Columns all over, of all strengths; the brightest few are about 1."""
+    n = page.n
+    strength = page.grain(page.between(0.7, 1.4), (n,)) / page.pixel
+    if page.chance(0.5):
+        ends = [0, n - 1, *page.starts[1:]]
+        strength[page.rng.choice(ends)] = strength.max() * page.between(0.8, 2.0)
+    return strength / np.quantile(strength, 1 - min(0.3, 2 / n))
+
+
+def columns(page: Page, *, striped: bool = False) -> Weights:
+    """Columns that hold from row to row, more or less, and may leave some rows out."""
+    n = page.n
+    strength = _stripes(page) if striped else _pillars(page)
+    held = page.grain(page.between(0.05, 0.6), (n, 1)) * page.grain(page.between(0.0, 0.5))
+    if page.chance(0.35):
+        held *= np.where(page.rng.random((n, 1)) < page.between(0.05, 0.45), 0.2, 1.0)
     return strength * held
 
 
@@ -141,22 +170,24 @@ def diagonal(page: Page) -> Weights:
     away = np.abs(distance - centre) / width
     if kind < 0.4:
         line = np.exp(-0.5 * away**2)
-    elif kind < 0.75:
+    elif kind < 0.65:
         line = np.exp(-away)
-    else:
+    elif kind < 0.9:
         line = 1 / (1 + away**2)
+    else:
+        line = 1 / (1 + away) ** 1.3
     if page.chance(0.25):  # one side only
         side = page.rng.choice([-1, 1])
         line *= np.where(distance * side >= 0, 1.0, page.between(0.0, 0.4))
     if page.chance(0.35):  # echoes, as position embeddings make them
         period = page.between(0.12, 0.35) * n + 3
         echo = np.exp(6 * (np.cos(2 * np.pi * (distance - centre) / period) - 1))
-        line += page.between(0.05, 0.3) * echo
-    line *= page.grain(page.between(0.05, 0.6), (n, 1)) * page.grain(page.between(0.05, 0.6))
-    if page.chance(0.25):
-        line *= page.grain(page.between(0.2, 0.6), (1, n))
-    if page.chance(0.2):  # broken: some rows do without
-        line *= np.where(page.rng.random((n, 1)) < page.between(0.05, 0.35), 0.1, 1.0)
+        line += page.between(0.05, 0.35) * echo
+    line *= page.grain(page.between(0.05, 0.7), (n, 1)) * page.grain(page.between(0.05, 0.7))
+    if page.chance(0.35):
+        line *= page.grain(page.between(0.2, 0.7), (1, n))
+    if page.chance(0.25):  # broken: some rows do without
+        line *= np.where(page.rng.random((n, 1)) < page.between(0.05, 0.4), 0.1, 1.0)
     thick = max(1.0, min(width * 2, page.pixel)) / page.pixel  # how much of an image cell it fills
     return line / max(thick, 0.3)
 
@@ -177,57 +208,64 @@ def _steps(page: Page) -> Weights:
 
 
 def blocks(page: Page) -> Weights:
-    """Squares along the diagonal, evenly filled or textured; inside about 1."""
-    of = np.searchsorted(page.starts, np.arange(page.n), side="right")
-    inside = (of[:, None] == of).astype(np.float64)
+    """Squares along the diagonal, evenly filled or textured; inside about 1 per image cell."""
+    inside = _same_segment(page).astype(np.float64)
     if page.chance(0.4):  # delimiters may stand outside
         inside[0] = page.between(0, 1)
-    texture = page.grain(page.between(0.1, 0.9)) * page.grain(page.between(0.0, 0.5), (1, page.n))
+    texture = page.grain(page.between(0.1, 1.0)) * page.grain(page.between(0.0, 0.6), (1, page.n))
     if page.chance(0.5):  # fades away from the diagonal, yet fills the square
         far = np.abs(page.distance) / page.n
         texture *= np.exp(-far * page.between(0.5, 2.5))
-    return (inside + page.ratio(0.01, 0.22) * (1 - inside)) * texture / page.pixel
+    leak = page.ratio(0.02, 0.22 if page.causal else 0.3)
+    return (inside + leak * (1 - inside)) * texture / page.pixel
 
 
 # --- shapes -----------------------------------------------------------------------------------
 
 
-def _trace(page: Page, bright: float) -> float:
+def _trace(page: Page, bright: float, most: float) -> float:
     """How bright a part may be that has to be looked for: lost in the background, or outshone."""
-    return page.between(0.1, 1.2) if page.chance(0.5) else page.between(0.005, 0.06) * bright
+    return page.between(0.1, 1.2) if page.chance(0.5) else page.between(0.005, most) * bright
 
 
 def _spots(page: Page, bright: float) -> Weights:
     """A few scattered cells, as any real map has them."""
-    spots = page.rng.random((page.n, page.n)) < page.ratio(0.2, 2) / page.n
-    return spots * page.between(0.2, 0.7) * bright
+    spots = page.rng.random((page.n, page.n)) < page.ratio(0.2, 2.5) / page.n
+    if page.chance(0.4):  # words that occur twice look at each other
+        spots |= spots.T
+    return spots * page.between(0.15, 0.7) * bright
 
 
 def _vertical(page: Page) -> Weights:
-    bright = page.ratio(2.5, 60)
-    found = background(page) + bright * columns(page)
+    striped = page.chance(0.35)
+    bright = page.ratio(4 if striped else 3, 60)
+    found = background(page, apart=0.5) + bright * columns(page, striped=striped)
     if page.chance(0.4):
-        found += _trace(page, bright) * diagonal(page)
-    if page.chance(0.3):
+        found += _trace(page, bright, 0.06) * diagonal(page)
+    if page.chance(0.45):
         found += _spots(page, bright)
+    if page.chance(0.3):
+        found *= page.cloud(page.between(0.2, 0.6))
     return found
 
 
 def _diagonal(page: Page) -> Weights:
-    bright = page.ratio(4, 150)
+    bright = page.ratio(3.5, 150)
     found = background(page) + bright * diagonal(page)
-    if page.chance(0.5):
-        found += _trace(page, bright) * columns(page)
-    if page.chance(0.2):
+    if page.chance(0.6):
+        found += _trace(page, bright, 0.11) * columns(page, striped=page.chance(0.3))
+    if page.chance(0.3):
         found += _spots(page, 0.5 * bright)
     return found
 
 
 def _both(page: Page) -> Weights:
-    line, pillars = page.ratio(4, 90), page.ratio(3.5, 90)
-    line, pillars = max(line, 0.12 * pillars), max(pillars, 0.15 * line)
-    found = background(page) + line * diagonal(page) + pillars * columns(page)
-    if page.chance(0.2):
+    striped = page.chance(0.2)
+    line, pillars = page.ratio(4, 90), page.ratio(4, 90)
+    line = max(line, (0.6 if striped else 0.14) * pillars)
+    pillars = max(pillars, 0.18 * line)
+    found = background(page) + line * diagonal(page) + pillars * columns(page, striped=striped)
+    if page.chance(0.25):
         found += _spots(page, min(line, pillars))
     return found
 
@@ -237,11 +275,10 @@ def _block(page: Page) -> Weights:
     if page.chance(0.35):
         found += page.ratio(0.3, 3) / page.pixel * diagonal(page)
     if page.chance(0.6):  # columns on delimiters, each in its own square
-        of = np.searchsorted(page.starts, np.arange(page.n), side="right")
         first = np.isin(np.arange(page.n), page.starts)
-        own = (of[:, None] == of) & first
-        found += own * page.ratio(0.5, 12) * page.grain(0.3, (page.n, 1)) / page.pixel
-    if page.chance(0.25):
+        own = _same_segment(page) & first
+        found += own * page.ratio(0.5, 8) * page.grain(0.4, (page.n, 1)) / page.pixel
+    if page.chance(0.3):
         found += page.ratio(0.3, 3) / page.pixel * columns(page)
     return found
 
@@ -249,29 +286,29 @@ def _block(page: Page) -> Weights:
 def _heterogeneous(page: Page) -> Weights:
     n, rng = page.n, page.rng
     kind = rng.random()
-    found = background(page, stripes=page.between(0.0, 0.3))
-    if kind < 0.08:
+    if kind < 0.06:
         return np.ones((n, n)) * page.grain(page.between(0, 0.3))
-    if kind < 0.55:
-        found *= page.cloud(page.between(0.4, 1.2))
-    if kind > 0.4:  # scattered cells, often mirrored as between equal words
+    found = background(page, stripes=page.between(0.0, 0.4), apart=0.65)
+    if kind < 0.6:
+        found *= page.cloud(page.between(0.2, 1.1))
+    if kind > 0.45:  # scattered cells, often mirrored as between equal words
         spots = rng.random((n, n)) < page.ratio(0.5, 4) / n
         if page.chance(0.5):
             spots |= spots.T
         found += spots * page.ratio(2, 25) * page.grain(0.7)
     if kind > 0.7:  # pieces of columns and rows with a mind of their own
-        for _ in range(int(rng.integers(2, 7))):
+        for _ in range(int(rng.integers(2, 9))):
             at, top = int(rng.integers(0, n)), int(rng.integers(0, n))
-            length = int(rng.integers(1, max(2, n // 4)))
+            length = int(rng.integers(1, max(2, n // 3)))
             found[top : top + length, at] += page.ratio(2, 15) * page.between(0.5, 1)
         rows = rng.random((n, 1)) < page.between(0.05, 0.4)
-        found += rows * page.grain(1.2) * page.between(0.5, 3)
+        found += rows * page.grain(1.2) * page.between(0.5, 3) / page.pixel
     if page.chance(0.3):  # the first column shines for a while only
         found[: int(n * page.between(0.1, 0.5)), 0] += page.ratio(2, 20)
-    if page.chance(0.2):
-        found += page.between(0.1, 0.6) * diagonal(page)
-    if page.chance(0.5):
-        found += page.ratio(0.1, 0.8) * columns(page)
+    if page.chance(0.25):
+        found += page.between(0.1, 0.8) * diagonal(page)
+    if page.chance(0.6):
+        found += page.ratio(0.1, 1.0) * columns(page, striped=page.chance(0.4))
     return found
 
 
@@ -298,6 +335,7 @@ def synthetic_map(pattern: str, seed: int) -> Map:
     else:
         page = Page.random(rng)
     weights = SHAPES[pattern](page)
+    weights **= page.between(0.85, 1.2)  # heads are more or less sure of themselves
     if page.causal:
         weights = np.tril(weights)
         weights[:, 0] += 1e-6

@@ -1,0 +1,100 @@
+"""What the roles cost in the pass, and how soon they are decided.
+
+Set HEADSCOPE_DATA for the second on 1,000 sentences of EWT; else it is the small shipped corpus.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from bench.ratio import Line, alternated
+from bench.subject import bert_base, sequences
+from headscope.corpora import Corpus, shipped_corpus
+from headscope.engine import Settings, analyze, choose_measures
+from headscope.engine.batches import length_sorted
+from headscope.engine.shard import run_shard
+from headscope.models import DEFAULT, collate, load
+from headscope.stats import decide, log_bets, log_e_value
+from headscope.types import Dependencies, Encoded, Facts, Word
+
+SETTINGS = Settings()
+TAU, ALPHA, N_SEQUENCES, LOOK_EVERY = 3.0, 0.05, 1000, 32
+
+
+def lines() -> Iterator[Line]:
+    yield _cost()
+    yield from _early()
+
+
+def _cost() -> Line:
+    model, encoded = bert_base(), [_annotated(e) for e in sequences(32, 128)]
+    measures, facts = choose_measures(["sieve"]), Facts(word_counts={"w": 5, "v": 1})
+
+    def ours() -> None:
+        run_shard(model, measures, encoded, SETTINGS, facts)
+
+    def bare() -> None:
+        with torch.inference_mode():
+            for batch in length_sorted(encoded, SETTINGS.batch_tokens):
+                model.model(**collate(batch).inputs)
+
+    name = "analyze (sieve alone, 15 roles, with trees) / bare eager forward, 128 tokens"
+    return Line(name, alternated(ours, bare), 1.15)
+
+
+def _annotated(encoded: Encoded) -> Encoded:
+    """One word per token, each depending on the one before, so that every role has work."""
+    n = encoded.n_tokens - 2
+    words = tuple(Word(0, 2 * i, 2 * i + 1) for i in range(n))
+    labels = tuple(("nsubj", "obj", "amod", "advmod", "det")[i % 5] for i in range(n))
+    tree = Dependencies(tuple(range(-1, n - 1)), labels)
+    sequence = replace(encoded.sequence, text="w " * n, words=words, dependencies=tree)
+    index = np.concatenate([[-1], np.arange(n), [-1]]).astype(np.int32)
+    return replace(encoded, sequence=sequence, words=index)
+
+
+def _early() -> Iterator[Line]:
+    """The scores of a whole pass, looked at in random order: who is decided when."""
+    file = Path(os.environ.get("HEADSCOPE_DATA", "")) / "dependencies" / "en_ewt-ud-dev.conllu"
+    corpus = Corpus(file, limit=N_SEQUENCES) if file.is_file() else shipped_corpus()
+    with tempfile.TemporaryDirectory() as temporary:
+        run = analyze(
+            load(DEFAULT),
+            corpus,
+            Path(temporary) / "run",
+            measures=choose_measures(["sieve"]),
+            max_tokens=64,
+        )
+        from headscope.analyses.sieve_scores import kept_scores
+
+        kept = kept_scores(run)
+        assert kept is not None
+        order = np.random.default_rng(0).permutation(len(kept.values))
+        scores = kept.values[order].astype(np.float64)
+    n, n_pairs = len(scores), scores.shape[1] * scores.shape[2]
+    reached: dict[float, int] = {}
+    for size in [*range(LOOK_EVERY, n, LOOK_EVERY), n]:
+        seen = scores[:size]
+        count = (~np.isnan(seen)).sum(axis=0)
+        total = np.where(np.isnan(seen), 0.0, seen).sum(axis=0)
+        mean = total / np.maximum(count, 1)
+        square = np.where(np.isnan(seen), 0.0, (seen - mean) ** 2).sum(axis=0)
+        std = np.sqrt(square / np.maximum(count - 1, 1))
+        evidence = log_e_value(log_bets(seen, TAU))
+        found = decide(evidence, mean, std, count, tau=TAU, alpha=ALPHA, n_tests=n_pairs)
+        share = float((found != 0).mean())
+        for wanted in (0.5, 0.8, 0.9, 0.95, 0.99):
+            if share >= wanted:
+                reached.setdefault(wanted, size)
+    for wanted, size in reached.items():
+        name = f"sequences needed to decide {wanted:.0%} of {n_pairs:,} heads × roles / all {n:,}"
+        yield Line(name, size / n, float("inf"))
+    last = float((found != 0).mean())
+    yield Line(f"heads × roles decided after all {n:,} sequences / all", last, float("inf"))

@@ -1,0 +1,129 @@
+"""`headscope cluster` and `headscope compare --models`, as people use them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from headscope.cli import main
+from headscope.store import open_run
+
+
+class Said(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def headscope(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> Callable[..., Said]:
+    def run(*arguments: str | Path) -> Said:
+        monkeypatch.setattr(sys, "argv", ["headscope", *map(str, arguments)])
+        code = 0
+        try:
+            main()
+        except SystemExit as stop:
+            code = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
+        return Said(code, *capfd.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def toy(tmp_path: Path) -> Path:
+    path = tmp_path / "toy.txt"
+    lines = [f"the {a} {b} on the {c}, and it ran." for a in ("cat", "dog") for b, c in
+             (("sat", "mat"), ("ate", "tree"), ("saw", "house"))]  # fmt: skip
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def run(headscope: Callable[..., Said], planted_folder: Path, toy: Path, tmp_path: Path) -> Path:
+    folder = tmp_path / "run"
+    said = headscope("analyze", planted_folder, "-c", toy, "-o", folder, "--measures", "distance")
+    assert said.code == 0, said.err
+    return folder
+
+
+def test_a_pass_clusters_by_itself_and_cluster_does_it_again(
+    headscope: Callable[..., Said], run: Path
+) -> None:
+    assert {"clusters", "cluster_map", "cluster_choice"} <= set(open_run(run).tables)
+    assert "clusters" in (run / "report.html").read_text(encoding="utf-8")
+    said = headscope("cluster", run, "--k", "3", "--method", "gmm", "--json")
+    assert said.code == 0, said.err
+    (told,) = json.loads(said.out)
+    assert sum(len(c["heads"]) for c in told["clusters"]) == 16
+    assert len(set(open_run(run).table("clusters")["cluster"].to_pylist())) <= 3
+    said = headscope("cluster", run, "--stability")
+    assert said.code == 0, said.err
+    assert "k = 4:" in said.out
+
+
+def test_several_runs_are_compared_and_left_alone(
+    headscope: Callable[..., Said], run: Path, tmp_path: Path
+) -> None:
+    before = open_run(run).table("clusters")
+    for how in ("--together", "--apart"):
+        output = tmp_path / how.strip("-")
+        said = headscope("cluster", run, run, how, "-o", output)
+        assert said.code == 0, said.err
+        assert open_run(output).table("clusters_compared").num_rows == 32
+        assert (output / "report.html").is_file()
+    assert open_run(run).table("clusters").equals(before)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--k", "99"), "k is 99"),
+        (("-o", "elsewhere"), "-o is for several runs"),
+        (("--k", "1"), "1"),
+    ],
+)
+def test_wrong_options_are_refused(
+    headscope: Callable[..., Said], run: Path, options: tuple[str, ...], message: str
+) -> None:
+    said = headscope("cluster", run, *options)
+    assert said.code == 2
+    assert message in said.err
+    assert "Traceback" not in said.err
+
+
+def test_two_models_are_compared(
+    headscope: Callable[..., Said], planted_folder: Path, toy: Path, tmp_path: Path
+) -> None:
+    output = tmp_path / "compared"
+    said = headscope(
+        "compare", "--models", planted_folder, planted_folder, "--corpus", toy, "-o", output
+    )
+    assert said.code == 0, said.err
+    assert "exactly the same maps" in said.out
+    compared = open_run(output)
+    assert set(compared.table("similarity")["cosine"].to_pylist()) == {1.0}
+    assert {"similarity_random", "features_compared", "distance_compared"} <= set(compared.tables)
+    assert "Traceback" not in said.err
+
+
+def test_comparing_models_needs_a_corpus_and_a_place(
+    headscope: Callable[..., Said], planted_folder: Path, toy: Path, tmp_path: Path
+) -> None:
+    models = ("--models", planted_folder, planted_folder)
+    for options, message in (
+        (("-o", tmp_path / "a"), "--corpus"),
+        (("--corpus", toy), "-o RUN"),
+        (("--corpus", tmp_path / "none.txt", "-o", tmp_path / "b"), "none.txt"),
+        (("--corpus", toy, "-o", tmp_path / "c", tmp_path), "not both"),
+    ):
+        said = headscope("compare", *models, *options)
+        assert said.code == 2, said.out
+        assert message in said.err
+    assert sorted(p.name for p in tmp_path.iterdir() if p.is_dir()) == []

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from headscope import store
 
 if TYPE_CHECKING:
-    from headscope.analyses.clusters import Clustering
     from torch import nn
 
+    from headscope.analyses.clusters import Clustering
     from headscope.analyses.role_test import RoleTest
     from headscope.corpora import Corpus
-    from headscope.figures import Picture
+    from headscope.figures import Atlas, Passport, Picture
     from headscope.models import LoadedModel
 
 __all__ = ["Run", "analyze", "load", "open_run"]
@@ -29,6 +29,23 @@ class Run(store.Run):
         from headscope.figures import draw
 
         return draw(self, name)
+
+    def head(self, layer: int | str, head: int | None = None) -> Passport:
+        """The passport of a head, named as people do: counted from 1.
+
+        `run.head(3, 1)` and `run.head("3-1")` are the first head of the third layer, which the
+        tables, counting from 0, hold as layer 2, head 0. In models with several stacks name the
+        stack: `run.head("cross:3-1")`. Notebooks show the passport; `to_dict()` is plain JSON.
+        """
+        from headscope.figures import passport_of
+
+        return passport_of(self, layer, head)
+
+    def atlas(self, *others: store.Run) -> Atlas:
+        """All heads to look at and click, inside a notebook; with other runs, what changed."""
+        from headscope.figures import Atlas
+
+        return Atlas.of([self, *others])
 
     def report(self) -> Path:
         """Draw the report again and say where it is."""

@@ -130,7 +130,9 @@ class Browser:
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", features=[scheme])
 
-    def open(self, page: Path, hash_: str = "", ready: str = "document.readyState=='complete'") -> None:
+    def open(
+        self, page: Path, hash_: str = "", ready: str = "document.readyState=='complete'"
+    ) -> None:
         """Load a file and wait until an expression is true."""
         self.call("Page.navigate", url="about:blank")
         self.console.clear()
@@ -167,15 +169,14 @@ class Browser:
     def click(self, selector: str) -> None:
         """A real click in the middle of the first element that matches."""
         quoted = json.dumps(selector)
-        self.run(f"document.querySelector({quoted}).scrollIntoView({{block: 'center', behavior: 'instant'}})")
+        middle = "{block: 'center', behavior: 'instant'}"
+        self.run(f"document.querySelector({quoted}).scrollIntoView({middle})")
         x, y = self.run(
             f"(b => [b.x + b.width / 2, b.y + b.height / 2])"
             f"(document.querySelector({quoted}).getBoundingClientRect())"
         )
         for kind in ("mousePressed", "mouseReleased"):
-            self.call(
-                "Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1
-            )
+            self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
 
     def text(self, selector: str) -> str:
         """What people read in the first element that matches."""

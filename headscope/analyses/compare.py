@@ -115,10 +115,11 @@ def write_comparison(
 def _names(runs: Sequence[Run]) -> list[str]:
     """A different name for every run: its model's, then its folder's, then its number as well."""
     names = [run.record.model.name for run in runs]
-    for more in (lambda i: runs[i].path.name, lambda i: str(i + 1)):
+    folders, numbers = [run.path.name for run in runs], [str(i + 1) for i in range(len(runs))]
+    for more in (folders, numbers):
         names = [
-            name if names.count(name) == 1 else f"{name} ({more(i)})"
-            for i, name in enumerate(names)
+            name if names.count(name) == 1 else f"{name} ({extra})"
+            for name, extra in zip(names, more, strict=True)
         ]
     return names
 

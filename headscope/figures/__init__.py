@@ -6,8 +6,11 @@ A figure is one file in `headscope/figures/gallery/` with one decorated function
     def surface(run: RunLike) -> Picture: ...
 
 It reads the run's tables and never the model. A figure whose tables a run lacks is left out.
+A section of the heads' passports is likewise one file in `headscope/figures/passport/`.
 """
 
+from headscope.figures.atlas import PASSPORT, Passport, Row, passport_of, section
+from headscope.figures.atlas_view import Atlas
 from headscope.figures.export import export_figure
 from headscope.figures.picture import Picture, Table
 from headscope.figures.registered import FIGURES, Figure, RunLike, available, draw, figure
@@ -15,14 +18,20 @@ from headscope.figures.report import render_atlas, render_report
 
 __all__ = [
     "FIGURES",
+    "PASSPORT",
+    "Atlas",
     "Figure",
+    "Passport",
     "Picture",
+    "Row",
     "RunLike",
     "Table",
     "available",
     "draw",
     "export_figure",
     "figure",
+    "passport_of",
     "render_atlas",
     "render_report",
+    "section",
 ]

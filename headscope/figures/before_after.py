@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -67,10 +68,13 @@ def largest_change(
     old, new = (
         next(v for v in values if v.head == head and v.what == f"{name}|{side}") for side in SIDES
     )
-    overlap = max(old.low, new.low) <= min(old.high, new.high)
-    sure = "their intervals overlap" if overlap else "their 95 % intervals do not overlap"
+    ends = (old.low, old.high, new.low, new.high)
+    sure = ""
+    if not any(math.isnan(end) for end in ends):
+        overlap = max(old.low, new.low) <= min(old.high, new.high)
+        sure = f"95 % intervals {'overlap' if overlap else 'do not overlap'}, "
     return (
         f"The largest change is in head {head} for {labels.get(name, name)}: "
         f"from {wording.percent(old.value)} to {wording.percent(new.value)} "
-        f"({change * 100:+.1f} points; {sure}, n = {wording.plural(old.n, 'sequence')})."
+        f"({change * 100:+.1f} points, {sure}n = {wording.plural(old.n, 'sequence')})."
     )

@@ -17,7 +17,7 @@ class PatternName(NamedTuple):
 #: Grey is for maps without structure; it reads on light and on dark pages.
 PATTERN_NAMES: Final[dict[str, PatternName]] = {
     "vertical": PatternName("vertical", OKABE_ITO["blue"]),
-    "vertical_diagonal": PatternName("vertical + diagonal", OKABE_ITO["sky"]),
+    "vertical_diagonal": PatternName("vertical + diagonal", OKABE_ITO["purple"]),
     "diagonal": PatternName("diagonal", OKABE_ITO["vermillion"]),
     "block": PatternName("block", OKABE_ITO["green"]),
     "heterogeneous": PatternName("heterogeneous", "#9a9ea5"),

@@ -13,7 +13,7 @@ import functools
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jinja2
@@ -48,12 +48,14 @@ class Card:
     datasets: dict[str, str]
     renderer: str
     run: str = ""
+    first: bool = True
 
 
 #: The parts of the atlas's script, in one closure.
 _ATLAS_PARTS = ("data", "state", "tint", "glyph", "choice", "passport", "controls", "grid")
 _N_SENTENCES = 3
-_N_NAME = 200
+#: Longest name and sentence, in characters; what is longer was not written for people.
+_N_NAME, _N_SENTENCE = 200, 1000
 
 
 def render_report(run: RunLike | Sequence[RunLike]) -> str:
@@ -85,17 +87,23 @@ def _page(runs: list[ReadOnce], *, figures: bool) -> str:
     datasets: dict[str, Any] = {}
     cards = _cards(runs, names, datasets) if figures else []
     kinds = [kinds_of(one) for one in runs]
-    said = differences(runs, names) if len(runs) > 1 else []
-    said = (said + summary(run, kinds[0], shapes))[: max(_N_SENTENCES, len(said))]
-    said += [s for s in _findings([card.picture for card in cards]) if s not in said]
-    scripts = [_atlas_script(), *([_libraries()] if cards else []), _inline_script(_source("report.js"))]
+    changes = differences(runs, names) if len(runs) > 1 else []
+    told = [*changes, *summary(run, kinds[0], shapes), *_findings([c.picture for c in cards])]
+    n_told = max(_N_SENTENCES, len(changes))
+    scripts = [
+        _atlas_script(),
+        *([_libraries()] if cards else []),
+        _inline_script(_source("report.js")),
+    ]
     n_sequences, n_tokens = provenance.amounts(record)
     page = _environment().get_template("report.html.j2")
     return page.render(
         model=plain_text(" · ".join(names), _N_NAME),
         several=len(runs) > 1,
-        what_was_run=[provenance.what_was_run(plain_record(one)) for one in runs],
-        findings=said[: max(_N_SENTENCES, len(runs))],
+        what_was_run=[
+            plain_text(provenance.what_was_run(plain_record(one)), _N_SENTENCE) for one in runs
+        ],
+        findings=[plain_text(s, _N_SENTENCE) for s in dict.fromkeys(told)][:n_told],
         kinds=kinds_tables(kinds, names, shapes),
         rule=kinds[0].rule if kinds[0] else "",
         atlas=atlas_data(runs, names, shapes) if shapes else None,
@@ -117,15 +125,15 @@ def _cards(runs: list[ReadOnce], names: list[str], datasets: dict[str, Any]) -> 
     """Every figure of every run, the same figures of different runs one after the other."""
     found = [(unit, i) for i, run in enumerate(runs) for unit in available(run)]
     found.sort(key=lambda pair: (pair[0].order, pair[0].name, pair[1]))
-    return [
-        _card(
-            unit.name if i == 0 else f"{unit.name}-{i + 1}",
-            unit.draw(runs[i]),
-            datasets,
-            names[i] if len(runs) > 1 else "",
-        )
-        for unit, i in found
-    ]
+    cards: list[Card] = []
+    seen: set[str] = set()
+    for unit, i in found:
+        name = unit.name if i == 0 else f"{unit.name}-{i + 1}"
+        card = _card(name, unit.draw(runs[i]), datasets)
+        title = names[i] if len(runs) > 1 else ""
+        cards.append(replace(card, run=title, first=unit.name not in seen))
+        seen.add(unit.name)
+    return cards
 
 
 def _atlas_script() -> Markup:
@@ -133,7 +141,7 @@ def _atlas_script() -> Markup:
     return _inline_script(f'(() => {{\n"use strict";\n{parts}}})();')
 
 
-def _card(name: str, picture: Picture, store: dict[str, Any], run: str = "") -> Card:
+def _card(name: str, picture: Picture, store: dict[str, Any]) -> Card:
     """Move the data from the specification to the page's store, where equal data lies once."""
     spec, datasets = picture.spec(), {}
     own: dict[str, list[dict[str, Any]]] = spec.pop("datasets", {})
@@ -143,7 +151,7 @@ def _card(name: str, picture: Picture, store: dict[str, Any], run: str = "") -> 
         store[datasets[local]] = columns
     n_rows = sum(len(rows) for rows in own.values())
     renderer = "canvas" if n_rows > _MANY_ROWS else "svg"
-    return Card(name, picture, spec, datasets, renderer, run)
+    return Card(name, picture, spec, datasets, renderer)
 
 
 def _columns(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:

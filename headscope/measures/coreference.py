@@ -16,8 +16,8 @@ from torch import Tensor
 from headscope.measures.antecedents import SYSTEMS, anaphors, guess, is_right
 from headscope.measures.measure import MEASURES, LayerMeasure, Total
 from headscope.measures.mentions import MentionType
-from headscope.measures.word_attention import Rows, WordUnits, units_of, word_pattern
 from headscope.models import StackLayout, View
+from headscope.models.word_attention import Rows, WordUnits, units_of, word_pattern
 from headscope.stats import wilson_interval
 from headscope.types import Encoded, Result
 from headscope.values import Bundle, Counts, Value

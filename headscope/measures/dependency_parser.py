@@ -25,8 +25,8 @@ from headscope.measures.parser_tables import (
     example_table,
     parser_table,
 )
-from headscope.measures.word_attention import Rows, units_of, word_pattern
 from headscope.models import StackLayout, View
+from headscope.models.word_attention import Rows, units_of, word_pattern
 from headscope.types import Result
 from headscope.values import Bundle, Counts, Value
 

@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float, Int
 from numpy.typing import NDArray
 from torch import Tensor
 
-from headscope.measures.word_attention import WordUnits
+from headscope.models.word_attention import WordUnits
 from headscope.types import Encoded
 from headscope.types import Sequence as Text
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from headscope.measures.parse_arcs import PUNCTUATION, sentence_numbers
-from headscope.measures.word_attention import WordUnits
+from headscope.models.word_attention import WordUnits
 from headscope.types import Encoded, Facts
 from headscope.types import Sequence as Text
 from headscope.values import Bundle, Example, Reservoir, TopK, Value

@@ -137,7 +137,8 @@ def test_five_probes_and_the_same_after_a_kill(
         open_run(tmp_path / "killed")
     killed = probed(planted_folder, files, tmp_path / "killed", resume=True)
     for name in whole.tables:
-        assert whole.table(name).equals(killed.table(name)), name
+        one, other = (r.path / "tables" / f"{name}.parquet" for r in (whole, killed))
+        assert one.read_bytes() == other.read_bytes(), name
     assert not (tmp_path / "killed" / "checkpoints").exists()
 
 

@@ -10,14 +10,14 @@ import pytest
 
 from headscope.corpora import READERS
 from headscope.errors import UsageError
-from headscope.figures import FIGURES
+from headscope.figures import FIGURES, PASSPORT
 from headscope.measures import MEASURES
 from headscope.models import EDITS
 from headscope.registry import Registry
 from headscope.values import VALUES
 
 REGISTRIES: dict[str, Registry[Any]] = {
-    r.kind: r for r in (READERS, FIGURES, MEASURES, EDITS, VALUES)
+    r.kind: r for r in (READERS, FIGURES, PASSPORT, MEASURES, EDITS, VALUES)
 }
 UNITS = [(kind, name) for kind, registry in REGISTRIES.items() for name in registry]
 

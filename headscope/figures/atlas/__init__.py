@@ -3,7 +3,7 @@
 Every analysis adds its part of the passport by one file, see `section`.
 """
 
-from headscope.figures.atlas.passport import Passport, passport
+from headscope.figures.atlas.passport import Passport, passport_of
 from headscope.figures.atlas.row import Row
 from headscope.figures.atlas.section import PASSPORT, Rows, Section, section, sections_of
 
@@ -13,7 +13,7 @@ __all__ = [
     "Row",
     "Rows",
     "Section",
-    "passport",
+    "passport_of",
     "section",
     "sections_of",
 ]

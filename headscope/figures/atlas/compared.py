@@ -59,8 +59,9 @@ def differences(runs: Sequence[RunLike], names: Sequence[str]) -> list[str]:
     """What changed from the first run to each other one, in sentences."""
     sentences = []
     for run, name in zip(runs[1:], names[1:], strict=True):
-        parts = [part for part in (_surface(runs[0], run), _roles(runs[0], run)) if part]
-        sentences += [f"{name} against {names[0]}: {part}." for part in parts]
+        parts = [part for part in (_roles(runs[0], run), _surface(runs[0], run)) if part]
+        if parts:
+            sentences.append(f"From {names[0]} to {name}, {'; '.join(parts)}.")
     if not same_corpus(runs):
         sentences.append(
             "The runs did not read the same text, so a difference may come from the text."
@@ -101,9 +102,11 @@ def _roles(a: RunLike, b: RunLike) -> str:
     lost = sum(bool(set(own) - set(new.get(head, ()))) for head, own in old.items())
     sets, then = after.sets(), before.sets()
     moved = {role: len(sets[role]) - len(then[role]) for role in sets.keys() & then.keys()}
-    text = f"{plural(gained, 'head')} gained a role and {lost} lost one"
+    text = f"{plural(gained, 'head')} gained a role and {lost or 'none'} lost one"
     if moved and any(moved.values()):
         role = max(sorted(moved), key=lambda name: abs(moved[name]))
         label = looks([role])[0].label
-        text += f"; the role {label} went from {len(then[role])} to {plural(len(sets[role]), 'head')}"
+        text += (
+            f"; the role {label} went from {len(then[role])} to {plural(len(sets[role]), 'head')}"
+        )
     return text

@@ -43,9 +43,9 @@ def kinds_tables(
         if of_run is None:
             continue
         for shape in shapes:
-            title = [STACK_TITLES[shape.stack]] if len(shapes) > 1 else []
-            title += [name] if len(names) > 1 else []
-            found.append(_table(of_run, shape, " · ".join([*title, "heads of each kind by layer"])))
+            title = [name] if len(names) > 1 else []
+            title += [STACK_TITLES[shape.stack]] if len(shapes) > 1 else []
+            found.append(_table(of_run, shape, " · ".join(title) or "Heads of each kind by layer"))
     return found
 
 
@@ -53,7 +53,7 @@ def _table(kinds: Kinds, shape: StackShape, title: str) -> KindTable:
     shown = [*kinds.kinds, *([kinds.none] if kinds.none.heads else [])]
     rows = tuple(_row(kind, shape) for kind in shown)
     return KindTable(
-        title[:1].upper() + title[1:],
+        title,
         tuple(range(1, shape.n_layers + 1)),
         tuple(row for row in rows if row.total),
     )

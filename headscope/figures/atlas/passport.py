@@ -22,14 +22,6 @@ class Passport:
     head: HeadId
     parts: tuple[tuple[Section, tuple[Row, ...]], ...]
 
-    @property
-    def traits(self) -> list[str]:
-        """What is characteristic of the head, in words."""
-        rows = [row for _, rows in self.parts for row in rows if row.strong]
-        names = (row.to_dict()["value"] if not row.number == row.number else row.label
-                 for row in rows)  # fmt: skip
-        return list(dict.fromkeys(names))
-
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON: the head, and the sections with their rows."""
         return {
@@ -50,11 +42,13 @@ class Passport:
             width = max((len(row["label"]) for row in part["rows"]), default=0)
             for row in part["rows"]:
                 mark = "•" if row.get("strong") else " "
-                cells = [row.get("value", ""), *_support(row)]
+                text = row.get("text", "")
+                beside = text if "number" in row else ""
+                cells = [row.get("value", ""), *_support(row), beside]
                 said = "  ".join(cell for cell in cells if cell)
                 lines.append(f"  {mark} {row['label']:<{width}}  {said}".rstrip())
-                if row.get("text"):
-                    lines.append(f"      {row['text']}")
+                if text and not beside:
+                    lines.append(f"      {text}")
         if len(lines) == 1:
             lines.append("The run has no table that speaks of it.")
         return "\n".join(lines)
@@ -82,7 +76,7 @@ def _support(row: dict[str, Any]) -> list[str]:
     return [part for part in (interval, f"n = {row['n']:,}" if "n" in row else "") if part]
 
 
-def passport(run: RunLike, layer: int | str | HeadId, head: int | None = None) -> Passport:
+def passport_of(run: RunLike, layer: int | str | HeadId, head: int | None = None) -> Passport:
     """The passport of a head, named as people do, from 1: (3, 1) or "3-1"."""
     found = head_named(run, layer, head)
     once = ReadOnce(run)

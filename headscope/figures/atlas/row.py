@@ -13,7 +13,12 @@ from headscope.types import HeadId
 #: What a number counts: a share of 1, nats, a multiple of an even share, or a plain number.
 Unit: TypeAlias = Literal["share", "nats", "times", "number"]
 
-_FORMATS: Final = {"share": "{:.1%}", "nats": "{:.2f} nats", "times": "{:.2f} ×", "number": "{:.3g}"}
+_FORMATS: Final = {
+    "share": "{:.1%}",
+    "nats": "{:.2f} nats",
+    "times": "{:.2f} ×",
+    "number": "{:.3g}",
+}
 _DIGITS: Final = 4
 
 

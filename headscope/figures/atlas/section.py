@@ -31,8 +31,8 @@ Layout: TypeAlias = Literal["lines", "profile"]
 class Section:
     """A titled part of the passport; lower `order` comes first.
 
-    `comparable` says that a label means the same for all heads, so that heads can be sorted and
-    tinted by it.
+    `comparable` says that a label stands in every head's rows, so that heads can be sorted and
+    shaded by it; or which labels do.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Section:
     tell: Tell
     note: str = ""
     layout: Layout = "lines"
-    comparable: bool = True
+    comparable: bool | tuple[str, ...] = True
 
     def __post_init__(self) -> None:
         # The registry knows a unit that is registered again (a reload) by where it was defined.
@@ -75,7 +75,7 @@ def section(
     order: int,
     note: str = "",
     layout: Layout = "lines",
-    comparable: bool = True,
+    comparable: bool | tuple[str, ...] = True,
 ) -> Callable[[Tell], Tell]:
     """Decorator: make a function from a run to rows per head known as a section."""
 

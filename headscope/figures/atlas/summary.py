@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import Any, Final
 
+from headscope.figures.atlas.baselines import baselines
 from headscope.figures.atlas.head_rows import head_records, number
 from headscope.figures.atlas.kinds import Kind, Kinds
 from headscope.figures.atlas.run_heads import StackShape
-from headscope.figures.passport.parser import baselines
 from headscope.figures.registered import RunLike
 from headscope.figures.wording import listed, percent, plural
 from headscope.types import HeadId
@@ -120,7 +121,7 @@ def which_layers(kinds: Kinds, shape: StackShape) -> str:
 def _where(kind: Kind, shape: StackShape) -> str:
     per_layer = kind.per_layer(shape.stack, shape.n_layers)
     ends = [round(shape.n_layers * i / 3) for i in range(4)]
-    counts = [sum(per_layer[a:b]) for a, b in zip(ends[:-1], ends[1:], strict=True)]
+    counts = [sum(per_layer[a:b]) for a, b in pairwise(ends)]
     most = max(range(3), key=lambda i: counts[i])
     total = sum(counts)
     name = f"{kind.noun} heads"

@@ -57,9 +57,9 @@ def gradient(run: RunLike) -> Picture:
                 title="How much the loss reacts to attention",
                 subtitle="points are heads, the line is their mean",
                 y_title="|∂loss/∂attention|",
-                y_format=".1~e",
+                y_format="~g",
                 y_domain=(0.0, max(ends, default=1.0) or 1.0),
-                value_format=".3~e",
+                value_format=".3~g",
                 height=290,
             )
         ]

@@ -90,8 +90,10 @@ def _values(run: RunLike) -> list[HeadValue]:
         )
     ]
     values = read_heads(table, what="direction", value="weight")
+    # the table counts arcs; what a reader of the chart is told are sentences
+    n_sentences = int(run.record.counts.get("n_dev", 0))
     return [
-        HeadValue(v.head, name, v.value, v.low, v.high, v.n)
+        HeadValue(v.head, name, v.value, v.low, v.high, n_sentences)
         for v, name in zip(values, names, strict=True)
         if name.partition("/")[0] in PROBES
     ]
@@ -103,7 +105,7 @@ def _colour(top: float) -> alt.Color:
         orient="top",
         direction="horizontal",
         gradientLength=220,
-        format="+.1f",
+        format="+.2~g",
         values=[-top, -top / 2, 0, top / 2, top],
         titleLimit=0,
     )

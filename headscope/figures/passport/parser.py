@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from headscope.figures.atlas.baselines import baselines
 from headscope.figures.atlas.head_rows import head_records, number
 from headscope.figures.atlas.row import Row
 from headscope.figures.atlas.section import Rows, section
@@ -15,6 +16,7 @@ N_BEST: Final = 5
 LEAST: Final = 20
 #: Sentences per head.
 N_EXAMPLES: Final = 4
+EVERYTHING: Final = "all words (UAS)"
 ARROWS: Final = {"dependent_to_head": "dependent → head", "head_to_dependent": "head → dependent"}
 
 
@@ -26,7 +28,7 @@ ARROWS: Final = {"dependent_to_head": "dependent → head", "head_to_dependent":
     note="How often the head's strongest attention hits the right word, with a Wilson interval; "
     "the margin is over always taking the word at the best fixed offset. A head's best relations "
     "were picked after looking at all of them.",
-    comparable=False,
+    comparable=(EVERYTHING,),
 )
 def parser(run: RunLike) -> Rows:
     """All words together, then the relations with the largest margins over the baseline."""
@@ -60,7 +62,7 @@ def _row(row: dict[str, Any], baseline: float | None) -> Row:
     against = "" if baseline is None else f", {(accuracy - baseline) * 100:+.1f} points"
     everything = row["relation"] == "all"
     return Row(
-        "all words (UAS)" if everything else row["relation"],
+        EVERYTHING if everything else row["relation"],
         accuracy,
         low=number(row["ci_low"]),
         high=number(row["ci_high"]),
@@ -69,16 +71,6 @@ def _row(row: dict[str, Any], baseline: float | None) -> Row:
         text=f"{ARROWS.get(row['direction'], row['direction'])}{against}",
         strong=baseline is not None and number(row["ci_low"]) > baseline and not everything,
     )
-
-
-def baselines(run: RunLike) -> dict[tuple[str, str], float]:
-    """Accuracy of the best fixed offset by stack and relation; empty where it was not measured."""
-    if "parser_baseline" not in run.tables:
-        return {}
-    return {
-        (row.get("stack", "self"), row["relation"]): number(row["accuracy"])
-        for row in run.table("parser_baseline").to_pylist()
-    }
 
 
 @section(

@@ -18,7 +18,7 @@ from headscope.figures.token_kinds import KINDS, LINKS
     note="The mean weight on the word of a kind that gets most, over sequences that have one.",
 )
 def features(run: RunLike) -> Rows:
-    """Attention to nouns, verbs, subjects …"""
+    """Attention to nouns, verbs, subjects and more."""
     return rows_of(
         read_heads(run.table("features"), what="feature", value="mean"),
         names=tuple(KINDS),

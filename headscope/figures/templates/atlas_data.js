@@ -12,8 +12,9 @@ const el = (tag, attributes = {}, ...children) => {
   node.append(...children.filter((child) => child !== null && child !== undefined && child !== ""));
   return node;
 };
+const drawing = document.querySelector("svg.marks").namespaceURI;
 const svg = (tag, attributes = {}, ...children) => {
-  const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  const node = document.createElementNS(drawing, tag);
   for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
   node.append(...children);
   return node;
@@ -49,11 +50,12 @@ const clusterLabel = (run, cluster) => data.runs[run].cluster_labels[cluster];
 
 // Numbers that mean the same for every head: they can sort and shade the grid.
 const metrics = new Map();
-for (const section of data.sections.filter((one) => one.comparable)) {
+for (const section of data.sections) {
+  const comparable = (label) => section.comparable === true || (section.comparable || []).includes(label);
   data.runs.forEach((_, run) => {
     for (const id of heads.keys()) {
       for (const row of rowsOf(run, id, section.name)) {
-        if (typeof row.number !== "number") continue;
+        if (typeof row.number !== "number" || !comparable(row.label)) continue;
         const key = `${section.name}.${row.label}`;
         if (!metrics.has(key)) {
           const values = data.runs.map(() => new Map());

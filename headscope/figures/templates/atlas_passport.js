@@ -38,11 +38,10 @@ const lineOf = (rows) => {
     const name = several ? el("span", { class: "run" }, `${run + 1}`) : null;
     told.append(el("span", { class: "reading" }, name, barOf(row, run), value));
     const base = rows[0];
-    if (run && base && typeof base.number === "number" && typeof row.number === "number") {
-      told.append(el("span", { class: "change" }, change(row.number - base.number, row.unit)));
-    }
+    const known = run && base && typeof base.number === "number" && typeof row.number === "number";
+    const moved = known ? el("strong", { class: "change" }, change(row.number - base.number, row.unit)) : null;
     const support = supportOf(row);
-    if (support) told.append(el("small", {}, el("bdi", {}, support)));
+    if (support || moved) told.append(el("small", {}, moved, moved && support ? " · " : null, el("bdi", {}, support)));
     if (row.text && !(row.text.length < SHORT && row.number !== undefined)) told.append(el("p", { class: "text" }, el("bdi", {}, row.text)));
   });
   line.append(told);

@@ -14,6 +14,7 @@ and ten products instead of a logarithm, in float32, eight keys at a time.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
@@ -33,7 +34,7 @@ COEFFICIENTS: Final = (
 PIECE: Final = 512
 
 _C0, _C1, _C2, _C3, _C4, _C5, _C6, _C7, _C8, _C9, _C10 = (np.float32(c) for c in COEFFICIENTS)
-_ONE, _TWO, _TINY = np.float32(1), np.float32(2), np.float32(1e-37)
+_ONE, _TWO, _TINY = np.float32(1), np.float32(2), np.float32(1e-30)
 
 
 def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -42,11 +43,13 @@ def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     numba looks for a folder beside this file, then for the user's; an installation in which
     neither can be written compiles in every process, for a few seconds.
     """
+    # numpy's division does not look for zeros, which would keep the loop from being vectorised
+    compile_ = functools.partial(numba.njit, error_model="numpy", fastmath=True, nogil=True)
     compiled: Callable[..., Any]
     try:
-        compiled = numba.njit(function, cache=True, fastmath=True, nogil=True)
+        compiled = compile_(cache=True)(function)
     except RuntimeError:
-        compiled = numba.njit(function, fastmath=True, nogil=True)
+        compiled = compile_()(function)
     return compiled
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headscope.measures.patterns.classes import PATTERNS
-from headscope.measures.patterns.labelled_maps import Map
+from headscope.measures.patterns.labelled_maps import Map, pooled
 from headscope.measures.patterns.resampling import SIZE
 
 Weights = NDArray[np.float64]
@@ -37,7 +37,7 @@ class Page:
     def random(
         cls, rng: np.random.Generator, *, shortest: int = SHORTEST, segments: int | None = None
     ) -> Page:
-        """Lengths are log-uniform up to 128 and, for one map in six, beyond; one or two segments."""
+        """Lengths are log-uniform to 128 and, for one map in six, beyond; one or two segments."""
         ends = (128, LONGEST) if rng.random() < 1 / 6 else (shortest, 128)
         n = round(np.exp(rng.uniform(*np.log(ends))))
         if segments is None:
@@ -83,6 +83,34 @@ class Page:
         both = rows[:, low] * (1 - part) + rows[:, low + 1] * part
         return np.asarray(np.exp(spread * both - spread**2 / 2))
 
+    def plaid(self, spread: float) -> Weights:
+        """Log-normal factors of low rank: what queries ask for and keys offer, word by word.
+
+        Some words occur more than once, and neighbours may be alike.
+        """
+        rank = int(self.rng.integers(1, 7))
+        words = self.rng.integers(0, max(2, int(self.n * self.between(0.4, 2.0))), self.n)
+        asked, offered = (
+            self.rng.standard_normal((int(words.max()) + 1, rank))[words] for _ in range(2)
+        )
+        if self.chance(0.4):  # topics: a walk from word to word
+            asked, offered = (_smooth(x, int(self.rng.integers(2, 7))) for x in (asked, offered))
+        found = np.clip(asked @ offered.T / np.sqrt(rank), -3.5, 3.5)
+        return np.asarray(np.exp(spread * found - spread**2 / 2))
+
+    def levelled(self, part: Weights) -> Weights:
+        """A part whose brightest cell of an average row is 1 in the network's image."""
+        part = np.tril(part) if self.causal else part
+        seen = pooled(part, SIZE)
+        return part / max(float(seen[len(seen) // 4 :].max(axis=1).mean()), 1e-9)
+
+
+def _smooth(tokens: Weights, width: int) -> Weights:
+    """A running mean over tokens, as spread out as before."""
+    total = np.cumsum(np.pad(tokens, ((width, width), (0, 0)), mode="edge"), axis=0)
+    mean = (total[2 * width :] - total[: -2 * width]) / (2 * width)
+    return np.asarray(mean / np.maximum(mean.std(axis=0), 0.1))
+
 
 # --- parts ------------------------------------------------------------------------------------
 
@@ -93,8 +121,10 @@ def background(page: Page, *, stripes: float = 0.0, apart: float = 0.3) -> Weigh
     `apart` is how dark it may be between segments.
     """
     n = page.n
-    base = page.grain(page.between(0.1, 0.9))
-    if page.chance(0.4):
+    base = page.grain(page.between(0.05, 0.7))
+    if page.chance(0.7):
+        base *= page.plaid(page.between(0.2, 1.0))
+    if page.chance(0.3):
         base *= page.cloud(page.between(0.2, 0.8))
     if page.chance(0.5):
         base *= page.grain(page.between(0.1, 0.4), (1, n))
@@ -110,7 +140,7 @@ def background(page: Page, *, stripes: float = 0.0, apart: float = 0.3) -> Weigh
     if page.chance(0.3):  # a breath of nearness
         near = np.abs(page.distance) / n
         base *= 1 + page.between(0.3, 1.2) * np.exp(-near * page.between(3, 15))
-    return base / page.pixel
+    return base / base.mean() / page.pixel
 
 
 def _same_segment(page: Page) -> NDArray[np.bool_]:
@@ -122,13 +152,16 @@ def _pillars(page: Page) -> Weights:
     """One to a few columns, on delimiters or anywhere; the brightest is 1."""
     n, rng = page.n, page.rng
     strength = np.zeros(n)
-    delimiters = [0, n - 1, *(s - 1 for s in page.starts[1:]), *page.starts[1:]]
+    delimiters = [0, *(s - 1 for s in page.starts[1:]), *page.starts[1:]]
+    if not page.causal:  # nobody could look at the last token
+        delimiters.append(n - 1)
     first = page.chance(0.75 if page.causal else 0.6)
     if first:
         strength[0] = 1.0
     else:
-        anywhere = rng.integers(0, n * 3 // 4 + 1)
-        strength[int(rng.choice(delimiters[1:]) if page.chance(0.6) else anywhere)] = 1.0
+        anywhere = int(rng.integers(0, n // 2 if page.causal else n))
+        known = int(rng.choice(delimiters[1:] or [0]))
+        strength[known if page.chance(0.6) else anywhere] = 1.0
     for at in (*delimiters, *rng.integers(0, n, 3)):
         if page.chance(0.3):
             strength[at] = max(strength[at], page.ratio(0.15, 1.0))
@@ -144,7 +177,7 @@ def _stripes(page: Page) -> Weights:
     n = page.n
     strength = page.grain(page.between(0.7, 1.4), (n,)) / page.pixel
     if page.chance(0.5):
-        ends = [0, n - 1, *page.starts[1:]]
+        ends = [0, *page.starts[1:]]
         strength[page.rng.choice(ends)] = strength.max() * page.between(0.8, 2.0)
     return strength / np.quantile(strength, 1 - min(0.3, 2 / n))
 
@@ -154,9 +187,11 @@ def columns(page: Page, *, striped: bool = False) -> Weights:
     n = page.n
     strength = _stripes(page) if striped else _pillars(page)
     held = page.grain(page.between(0.05, 0.6), (n, 1)) * page.grain(page.between(0.0, 0.5))
+    if striped and page.chance(0.5):
+        held *= page.plaid(page.between(0.1, 0.6))
     if page.chance(0.35):
         held *= np.where(page.rng.random((n, 1)) < page.between(0.05, 0.45), 0.2, 1.0)
-    return strength * held
+    return page.levelled(strength * held)
 
 
 def diagonal(page: Page) -> Weights:
@@ -186,10 +221,11 @@ def diagonal(page: Page) -> Weights:
     line *= page.grain(page.between(0.05, 0.7), (n, 1)) * page.grain(page.between(0.05, 0.7))
     if page.chance(0.35):
         line *= page.grain(page.between(0.2, 0.7), (1, n))
+    if page.chance(0.4):
+        line *= page.plaid(page.between(0.2, 0.9))
     if page.chance(0.25):  # broken: some rows do without
         line *= np.where(page.rng.random((n, 1)) < page.between(0.05, 0.4), 0.1, 1.0)
-    thick = max(1.0, min(width * 2, page.pixel)) / page.pixel  # how much of an image cell it fills
-    return line / max(thick, 0.3)
+    return page.levelled(line)
 
 
 def _steps(page: Page) -> Weights:
@@ -204,7 +240,7 @@ def _steps(page: Page) -> Weights:
     before = np.maximum(last - 1, 0)
     line[np.arange(n), before] += page.between(0.0, 0.5)
     line += page.between(0.1, 0.8) * np.exp(-np.abs(page.distance) / page.between(0.5, 2.0))
-    return line * page.grain(page.between(0.2, 0.7))
+    return page.levelled(line * page.grain(page.between(0.2, 0.7)))
 
 
 def blocks(page: Page) -> Weights:
@@ -212,7 +248,9 @@ def blocks(page: Page) -> Weights:
     inside = _same_segment(page).astype(np.float64)
     if page.chance(0.4):  # delimiters may stand outside
         inside[0] = page.between(0, 1)
-    texture = page.grain(page.between(0.1, 1.0)) * page.grain(page.between(0.0, 0.6), (1, page.n))
+    texture = page.grain(page.between(0.1, 0.8)) * page.grain(page.between(0.0, 0.6), (1, page.n))
+    if page.chance(0.6):
+        texture *= page.plaid(page.between(0.2, 1.0))
     if page.chance(0.5):  # fades away from the diagonal, yet fills the square
         far = np.abs(page.distance) / page.n
         texture *= np.exp(-far * page.between(0.5, 2.5))
@@ -273,13 +311,13 @@ def _both(page: Page) -> Weights:
 def _block(page: Page) -> Weights:
     found = blocks(page)
     if page.chance(0.35):
-        found += page.ratio(0.3, 3) / page.pixel * diagonal(page)
+        found += page.ratio(0.3, 4) * diagonal(page)
     if page.chance(0.6):  # columns on delimiters, each in its own square
         first = np.isin(np.arange(page.n), page.starts)
         own = _same_segment(page) & first
-        found += own * page.ratio(0.5, 8) * page.grain(0.4, (page.n, 1)) / page.pixel
+        found += own * page.ratio(0.5, 8) * page.grain(0.4, (page.n, 1))
     if page.chance(0.3):
-        found += page.ratio(0.3, 3) / page.pixel * columns(page)
+        found += page.ratio(0.3, 3) * columns(page)
     return found
 
 
@@ -289,8 +327,10 @@ def _heterogeneous(page: Page) -> Weights:
     if kind < 0.06:
         return np.ones((n, n)) * page.grain(page.between(0, 0.3))
     found = background(page, stripes=page.between(0.0, 0.4), apart=0.65)
-    if kind < 0.6:
+    if kind < 0.4:
         found *= page.cloud(page.between(0.2, 1.1))
+    if page.chance(0.5):
+        found *= page.plaid(page.between(0.4, 1.3))
     if kind > 0.45:  # scattered cells, often mirrored as between equal words
         spots = rng.random((n, n)) < page.ratio(0.5, 4) / n
         if page.chance(0.5):

@@ -34,4 +34,4 @@ def lines() -> Iterator[Line]:
             model.body(**collate(encoded).inputs)
 
     name = "gradient alone / bare eager forward, 128 tokens"
-    yield Line(name, alternated(ours, bare, rounds=3), 5.0)
+    yield Line(name, alternated(ours, bare, rounds=3), 3.5)

@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from headscope.engine.batches import length_sorted
+from headscope.errors import ModelError
 from headscope.measures import GradientMeasure, Place
 from headscope.models import LanguageLoss, LoadedModel, Tap, collate, sequence_losses
 from headscope.types import Encoded, Facts
@@ -25,6 +26,8 @@ def observe_gradients(
     facts: Facts,
 ) -> Iterator[dict[tuple[str, Place], Value]]:
     """The values of every part of a batch, loss by loss; sequences without a loss are left out."""
+    if measures and model.no_loss:
+        raise ModelError(f"{model.name} has no loss of its own: {model.no_loss}")
     groups: dict[LanguageLoss, list[GradientMeasure]] = {}
     for measure in measures:
         groups.setdefault(measure.loss, []).append(measure)

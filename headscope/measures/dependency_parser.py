@@ -44,7 +44,7 @@ def pointed_words(
     >>> [p.tolist() for p in pointed_words(words, ~torch.eye(3, dtype=torch.bool)[None])]
     [[[[1, 2, 0]]], [[[2, 0, 1]]]]
     """
-    allowed = words.masked_fill(~candidates[:, None], 0.0)
+    allowed = words * candidates[:, None]
     found = []
     for axis in (-1, -2):
         weight, index = allowed.max(dim=axis)

@@ -110,8 +110,12 @@ def word_attention(
     [[[[0.5, 0.5], [0.25, 0.75]]]]
     """
     n_batch, n_heads, n_query, n_key = pattern.shape
-    to_words = torch.bmm(pattern.reshape(n_batch, n_heads * n_query, n_key), members)
-    return row_weights[:, None] @ to_words.view(n_batch, n_heads, n_query, -1)
+    flat = pattern.reshape(n_batch, n_heads * n_query, n_key)
+    # Heads ride along as rows of both products, so that no weights are copied for every head:
+    # [other, key] · [key, head · query], then [other · head, query] · [query, word].
+    to_words = torch.bmm(members.transpose(1, 2), flat.transpose(1, 2))
+    from_words = torch.bmm(to_words.view(n_batch, -1, n_query), row_weights.transpose(1, 2))
+    return from_words.view(n_batch, -1, n_heads, row_weights.shape[1]).permute(0, 2, 3, 1)
 
 
 def units_of(view: View) -> tuple[WordUnits, WordUnits]:

@@ -7,7 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
+from transformers import BertConfig, BertModel
 
+import headscope as hs
+from headscope.models import load
 from headscope.store import (
     CorpusRecord,
     ModelRecord,
@@ -20,6 +24,7 @@ from headscope.store import (
     open_run,
 )
 from headscope.types import Result
+from tests.planted import planted_tokenizer
 
 Columns = dict[str, list[Any]]
 Shape = tuple[str, int, int]
@@ -106,3 +111,19 @@ def make_run(tmp_path_factory: pytest.TempPathFactory) -> MakeRun:
         return open_run(path)
 
     return make
+
+
+@pytest.fixture(scope="session")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> hs.Run:
+    """A small untrained model of 12 × 12 heads, measured by the engine with all it has."""
+    torch.manual_seed(0)
+    config = BertConfig(
+        vocab_size=40,
+        hidden_size=96,
+        num_hidden_layers=12,
+        num_attention_heads=12,
+        intermediate_size=96,
+        max_position_embeddings=512,
+    )
+    model = load(BertModel(config).eval(), planted_tokenizer())
+    return hs.analyze(model, hs.shipped_corpus(limit=8), tmp_path_factory.mktemp("twelve") / "run")

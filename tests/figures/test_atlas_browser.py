@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from headscope.figures import render_atlas, render_report
+import headscope as hs
+from headscope.figures import render_atlas
 from tests.chromium import CHROMIUM, Browser
 from tests.figures.atlas_tables import every_table
 from tests.figures.conftest import plausible_tables
@@ -51,15 +52,18 @@ def focused(browser: Browser) -> str:
 
 
 def test_the_report_loads_from_disk_without_a_word_or_a_request(
-    browser: Browser, run: Any, tmp_path: Path
+    browser: Browser, measured: hs.Run
 ) -> None:
-    path = tmp_path / "report.html"
-    path.write_text(render_report(run), encoding="utf-8")
+    path = measured.path / "report.html"
     browser.open(path, ready="document.documentElement.dataset.ready == 'yes'")
     assert browser.requests == [path.as_uri()]
+    # Vega tells authors of charts about their choices; nothing else may be said
     assert [said for said in browser.console if "WARN" not in said] == []
     assert browser.run("document.querySelectorAll('.chart svg, .chart canvas').length") > 5
-    assert browser.run("document.documentElement.scrollWidth") <= 1440
+    assert browser.run("document.documentElement.scrollWidth") == 1440
+    assert browser.run("document.querySelectorAll('.cell').length") == 144
+    browser.click('[data-id="12-12"]')
+    assert "Head 12-12" in browser.text("#passport")
 
 
 def test_click_opens_a_passport_beside_the_grid_and_the_address_says_so(

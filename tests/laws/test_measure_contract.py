@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
+from transformers import BertForMaskedLM
 
 from headscope.corpora import shipped_corpus
 from headscope.engine import Settings
 from headscope.engine.plan import encoder_for
 from headscope.engine.shard import Values, add, run_shard
-from headscope.measures import MEASURES, Measure, Total, build, rebuild
-from headscope.models import LoadedModel
+from headscope.measures import MEASURES, GradientMeasure, Measure, Total, build, rebuild
+from headscope.models import LoadedModel, load
 from headscope.store import to_arrow
 from headscope.types import Encoded, FactsBuilder
 from headscope.values import pack, unpack
@@ -26,6 +29,20 @@ def encoded(planted_bert: LoadedModel) -> list[Encoded]:
     """Passages with every annotation there is, as the planted tokenizer sees them."""
     outcomes = encoder_for(planted_bert, max_tokens=40).encode_many(shipped_corpus(limit=12))
     return [o for o in outcomes if isinstance(o, Encoded)]
+
+
+@pytest.fixture(scope="session")
+def with_head(planted_bert: LoadedModel) -> LoadedModel:
+    """A model of the same shape with random weights and a language-model head."""
+    torch.manual_seed(0)
+    config = copy.deepcopy(planted_bert.config)
+    return load(BertForMaskedLM(config), planted_bert.tokenizer)
+
+
+@pytest.fixture
+def model(name: str, planted_bert: LoadedModel, with_head: LoadedModel) -> LoadedModel:
+    """The planted model; for gradients one that has a loss."""
+    return with_head if issubclass(MEASURES[name], GradientMeasure) else planted_bert
 
 
 def _values(model: LoadedModel, measure: Measure, part: list[Encoded], batch_tokens: int) -> Values:
@@ -76,7 +93,7 @@ def test_it_is_frozen_and_documented(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_values_add(name: str, planted_bert: LoadedModel, encoded: list[Encoded]) -> None:
+def test_values_add(name: str, model: LoadedModel, encoded: list[Encoded]) -> None:
     measure = build(name)
     facts = FactsBuilder()
     for one in encoded:
@@ -85,7 +102,7 @@ def test_values_add(name: str, planted_bert: LoadedModel, encoded: list[Encoded]
 
     def of(part: list[Encoded], batch_tokens: int) -> Values:
         settings = Settings(batch_tokens=batch_tokens)
-        return run_shard(planted_bert, [measure], part, settings, known)
+        return run_shard(model, [measure], part, settings, known)
 
     whole = of(encoded, 4096)
     if not whole:
@@ -93,14 +110,14 @@ def test_values_add(name: str, planted_bert: LoadedModel, encoded: list[Encoded]
     parts: Values = {}
     for start in range(0, len(encoded), 5):
         add(parts, of(encoded[start : start + 5], 80))
-    _assert_close(_tables(planted_bert, measure, whole), _tables(planted_bert, measure, parts))
+    _assert_close(_tables(model, measure, whole), _tables(model, measure, parts))
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_empty_is_neutral_and_checkpoints_are_lossless(
-    name: str, planted_bert: LoadedModel, encoded: list[Encoded]
+    name: str, model: LoadedModel, encoded: list[Encoded]
 ) -> None:
-    values = _values(planted_bert, build(name), encoded[:4], 4096)
+    values = _values(model, build(name), encoded[:4], 4096)
     for value in values.values():
         assert (value.empty_like() + value).identical(value)
         assert (value + value.empty_like()).identical(value)
@@ -109,19 +126,19 @@ def test_empty_is_neutral_and_checkpoints_are_lossless(
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_same_twice_is_the_same_bits(
-    name: str, planted_bert: LoadedModel, encoded: list[Encoded]
+    name: str, model: LoadedModel, encoded: list[Encoded]
 ) -> None:
-    first = _values(planted_bert, build(name), encoded[:4], 80)
-    second = _values(planted_bert, build(name), encoded[:4], 80)
+    first = _values(model, build(name), encoded[:4], 80)
+    second = _values(model, build(name), encoded[:4], 80)
     assert first.keys() == second.keys()
     assert all(first[key].identical(second[key]) for key in first)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_its_tables_are_those_it_names(
-    name: str, planted_bert: LoadedModel, encoded: list[Encoded]
+    name: str, model: LoadedModel, encoded: list[Encoded]
 ) -> None:
     measure = build(name)
-    values = _values(planted_bert, measure, encoded, 4096)
+    values = _values(model, measure, encoded, 4096)
     if values:
-        assert set(_tables(planted_bert, measure, values)) <= set(measure.tables)
+        assert set(_tables(model, measure, values)) <= set(measure.tables)

@@ -11,7 +11,7 @@ from headscope.figures.atlas.head_rows import head_records, number
 from headscope.figures.atlas.kinds import Kind, Kinds
 from headscope.figures.atlas.run_heads import StackShape
 from headscope.figures.registered import RunLike
-from headscope.figures.wording import listed, percent, plural
+from headscope.figures.wording import capital, listed, percent, plural
 from headscope.types import HeadId
 
 #: Relations named in the summary, and the arcs one must have to be named.
@@ -111,11 +111,12 @@ def which_layers(kinds: Kinds, shape: StackShape) -> str:
     if shape.n_layers < 3:
         return ""
     counted = sorted((k for k in kinds.kinds if len(k.heads) > 1), key=lambda k: -len(k.heads))
-    parts = [_where(kind, shape) for kind in counted[:N_KINDS]]
-    if not parts:
-        return ""
-    text = listed(parts)
-    return f"{text[:1].upper()}{text[1:]}."
+    parts: list[str] = []
+    for kind in counted[:N_KINDS]:
+        part = _where(kind, shape)
+        again = bool(parts) and "mostly" in part and parts[-1].find(" in the ") > 0
+        parts.append(part.replace(" sit mostly in", " in", 1) if again else part)
+    return f"{capital(listed(parts))}." if parts else ""
 
 
 def _where(kind: Kind, shape: StackShape) -> str:

@@ -60,6 +60,7 @@ def head_map(run: RunLike) -> Picture:
         for row in rows
         if not math.isnan(row["x"])
     ]
+    _lower_hidden_names(points)
     kinds = [b for b in (*POINTED, BROAD, MIXED) if any(p["behaviour"] == _word(b) for p in points)]
     panels: dict[Stack, list[Chart]] = {}
     for stack in STACKS:
@@ -129,6 +130,18 @@ def _names(run: RunLike) -> dict[HeadId, str]:
     return {head: f"{head} {', '.join(what)}" for head, what in named.items()}
 
 
+def _lower_hidden_names(points: list[dict[str, Any]]) -> None:
+    """Put a name below and to the left of its point where it would run into another named one."""
+    named = [p for p in points if p["name"]]
+    width = max((p["x"] for p in points), default=0.0) - min((p["x"] for p in points), default=0.0)
+    for p in points:
+        p["below"] = bool(p["name"]) and any(
+            0 < other["x"] - p["x"] < 0.25 * width and abs(other["y"] - p["y"]) < 0.06 * width
+            for other in named
+            if other["stack"] == p["stack"]
+        )
+
+
 def _map(stack: Stack, n_layers: int, kinds: list[str], fit: float) -> Chart:
     axis = alt.Axis(labels=False, ticks=False, title=None, domain=False, grid=False)
     scale = alt.Scale(zero=False, nice=True, padding=12)
@@ -168,8 +181,11 @@ def _map(stack: Stack, n_layers: int, kinds: list[str], fit: float) -> Chart:
                 alt.Tooltip("name:N", title="best at"),
             ],
         ),
-        base.transform_filter("datum.name != ''")
+        base.transform_filter("datum.name != '' && !datum.below")
         .mark_text(style="annotation", align="left", dx=8, dy=-6, fontSize=11)
+        .encode(text="name:N"),
+        base.transform_filter("datum.below")
+        .mark_text(style="annotation", align="right", dx=-8, dy=10, fontSize=11)
         .encode(text="name:N"),
     ).properties(
         width=470,

@@ -119,7 +119,7 @@ def _colour() -> alt.Color:
 def _bars(stack: Stack, cells: Cells) -> alt.Chart:
     layers = [str(n) for n in range(1, cells.n_layers + 1)]
     shown = [str(n) for n in ticks(cells.n_layers)]
-    return (
+    chart: alt.Chart = (
         alt.Chart(alt.NamedData(name="layers"))
         .transform_filter(f"datum.stack == {json.dumps(stack)}")
         .mark_bar()
@@ -152,6 +152,7 @@ def _bars(stack: Stack, cells: Cells) -> alt.Chart:
             title=alt.Title("By layer", subtitle="mean of the heads' shares"),
         )
     )
+    return chart
 
 
 def _grid(stack: Stack, cells: Cells) -> alt.Chart:
@@ -159,7 +160,7 @@ def _grid(stack: Stack, cells: Cells) -> alt.Chart:
         scale = alt.Scale(domain=list(range(1, n + 1)), paddingInner=cells.gap, paddingOuter=0.03)
         return {"scale": scale, "axis": alt.Axis(values=ticks(n), labelOverlap=False)}
 
-    return (
+    chart: alt.Chart = (
         alt.Chart(alt.NamedData(name="heads"))
         .transform_filter(f"datum.stack == {json.dumps(stack)}")
         .mark_rect()
@@ -184,6 +185,7 @@ def _grid(stack: Stack, cells: Cells) -> alt.Chart:
             title=alt.Title("By head", subtitle="the commonest shape; strong colour, large share"),
         )
     )
+    return chart
 
 
 def found(values: list[HeadValue]) -> str:

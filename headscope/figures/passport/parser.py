@@ -59,7 +59,7 @@ def parser(run: RunLike) -> Rows:
 
 def _row(row: dict[str, Any], baseline: float | None) -> Row:
     accuracy = number(row["accuracy"])
-    against = "" if baseline is None else f", {(accuracy - baseline) * 100:+.1f} points"
+    against = "" if baseline is None else f", margin {(accuracy - baseline) * 100:+.1f} points"
     everything = row["relation"] == "all"
     return Row(
         EVERYTHING if everything else row["relation"],

@@ -64,7 +64,7 @@ const showControls = (state, n) => {
   const turn = byId("atlas-turn");
   turn.setAttribute("aria-pressed", String(state.low));
   turn.textContent = state.low ? "↑" : "↓";
-  turn.disabled = state.sort === "place";
+  turn.hidden = state.sort === "place";
   for (const one of document.querySelectorAll("#atlas-chips .chip")) {
     one.setAttribute("aria-pressed", String(state[one.dataset.group].has(one.dataset.value)));
   }

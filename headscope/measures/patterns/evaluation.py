@@ -82,7 +82,7 @@ def second_look(maps: LabelledMaps) -> Score | None:
 def names_of(network: PatternNetwork, images: Float[Tensor, "map size size"]) -> NDArray[np.int64]:
     """The network's name for every image, as a number of `PATTERNS`."""
     with torch.inference_mode():
-        parts = [network(part).argmax(dim=1) for part in images.split(256)]
+        parts = [network(part).argmax(dim=1) for part in torch.split(images, 256)]
     return torch.cat(parts).numpy() if parts else np.zeros(0, np.int64)
 
 

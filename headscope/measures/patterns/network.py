@@ -71,7 +71,8 @@ def load_network(path: Path) -> PatternNetwork:
     except RuntimeError as error:
         found = str(error).splitlines()[-1].strip()
         raise InputError(path, found=found, expected=expected) from None
-    return network.eval().requires_grad_(False).to(memory_format=torch.channels_last)
+    network.eval().requires_grad_(False)
+    return network
 
 
 @cache

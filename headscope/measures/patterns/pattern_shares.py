@@ -103,8 +103,8 @@ class PatternShares(LayerMeasure):
         maps = view.pattern[drawn, :, :n_tokens, :n_tokens]
         images = resampled(maps, cells, cells).flatten(0, 1)
         network = network_at(self.weights).to(images.device)
-        scores = torch.cat([network(part) for part in images.split(_CHUNK)])
-        counts = pattern_counts(scores.unflatten(0, (len(drawn), view.n_heads)))
+        scores = torch.cat([network(part) for part in torch.split(images, _CHUNK)])
+        counts = pattern_counts(scores.view(len(drawn), view.n_heads, -1))
         return Counts(counts.cpu().numpy(), nothing + len(drawn))
 
     def _drawn(self, view: View) -> Int[Tensor, " drawn"]:
@@ -133,5 +133,7 @@ class PatternShares(LayerMeasure):
             }
             for name, part in parts.items():
                 columns[name].append(np.ravel(part))
-        joined = {name: np.concatenate(parts) if parts else [] for name, parts in columns.items()}
+        joined: dict[str, Any] = {
+            name: np.concatenate(parts) if parts else [] for name, parts in columns.items()
+        }
         return Result({"patterns": joined})

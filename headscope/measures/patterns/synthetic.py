@@ -140,7 +140,7 @@ def background(page: Page, *, stripes: float = 0.0, apart: float = 0.3) -> Weigh
     if page.chance(0.3):  # a breath of nearness
         near = np.abs(page.distance) / n
         base *= 1 + page.between(0.3, 1.2) * np.exp(-near * page.between(3, 15))
-    return base / base.mean() / page.pixel
+    return np.asarray(base / base.mean() / page.pixel)
 
 
 def _same_segment(page: Page) -> NDArray[np.bool_]:
@@ -211,6 +211,9 @@ def diagonal(page: Page) -> Weights:
         line = 1 / (1 + away**2)
     else:
         line = 1 / (1 + away) ** 1.3
+    if kind > 0.8 and n >= 24:  # a cloud around the line, torn
+        reach = page.between(0.04, 0.16) * n
+        line += np.exp(-np.abs(distance) / reach) * page.plaid(1.0) * page.between(0.2, 0.7)
     if page.chance(0.25):  # one side only
         side = page.rng.choice([-1, 1])
         line *= np.where(distance * side >= 0, 1.0, page.between(0.0, 0.4))
@@ -221,10 +224,11 @@ def diagonal(page: Page) -> Weights:
     line *= page.grain(page.between(0.05, 0.7), (n, 1)) * page.grain(page.between(0.05, 0.7))
     if page.chance(0.35):
         line *= page.grain(page.between(0.2, 0.7), (1, n))
-    if page.chance(0.4):
-        line *= page.plaid(page.between(0.2, 0.9))
+    if n >= 24 and page.chance(0.4):
+        line *= page.plaid(page.between(0.2, 1.0))
     if page.chance(0.25):  # broken: some rows do without
-        line *= np.where(page.rng.random((n, 1)) < page.between(0.05, 0.4), 0.1, 1.0)
+        share = page.between(0.05, 0.4 if n >= 24 else 0.15)
+        line *= np.where(page.rng.random((n, 1)) < share, 0.1, 1.0)
     return page.levelled(line)
 
 
@@ -239,7 +243,9 @@ def _steps(page: Page) -> Weights:
     line[np.arange(n), last] = 1.0
     before = np.maximum(last - 1, 0)
     line[np.arange(n), before] += page.between(0.0, 0.5)
-    line += page.between(0.1, 0.8) * np.exp(-np.abs(page.distance) / page.between(0.5, 2.0))
+    line += page.between(0.1, 0.8) * np.exp(
+        -np.abs(page.distance) / page.ratio(0.5, max(2, n / 10))
+    )
     return page.levelled(line * page.grain(page.between(0.2, 0.7)))
 
 
@@ -271,7 +277,7 @@ def _spots(page: Page, bright: float) -> Weights:
     spots = page.rng.random((page.n, page.n)) < page.ratio(0.2, 2.5) / page.n
     if page.chance(0.4):  # words that occur twice look at each other
         spots |= spots.T
-    return spots * page.between(0.15, 0.7) * bright
+    return np.where(spots, page.between(0.15, 0.7) * bright, 0.0)
 
 
 def _vertical(page: Page) -> Weights:
@@ -291,7 +297,7 @@ def _diagonal(page: Page) -> Weights:
     bright = page.ratio(3.5, 150)
     found = background(page) + bright * diagonal(page)
     if page.chance(0.6):
-        found += _trace(page, bright, 0.11) * columns(page, striped=page.chance(0.3))
+        found += _trace(page, bright, 0.09) * columns(page, striped=page.chance(0.3))
     if page.chance(0.3):
         found += _spots(page, 0.5 * bright)
     return found
@@ -301,7 +307,7 @@ def _both(page: Page) -> Weights:
     striped = page.chance(0.2)
     line, pillars = page.ratio(4, 90), page.ratio(4, 90)
     line = max(line, (0.6 if striped else 0.14) * pillars)
-    pillars = max(pillars, 0.18 * line)
+    pillars = max(pillars, (0.3 if striped else 0.14) * line)
     found = background(page) + line * diagonal(page) + pillars * columns(page, striped=striped)
     if page.chance(0.25):
         found += _spots(page, min(line, pillars))
@@ -321,11 +327,28 @@ def _block(page: Page) -> Weights:
     return found
 
 
+def _pale(page: Page) -> Weights:
+    """Nearly even attention: grain, a hint of stripes, an end that is a little brighter."""
+    n = page.n
+    found = page.grain(page.between(0.1, 0.5)) * page.grain(page.between(0.02, 0.3), (1, n))
+    found *= page.cloud(page.between(0.05, 0.35)) * page.plaid(page.between(0.05, 0.4))
+    found /= page.pixel
+    if page.chance(0.7):
+        found += page.between(0.1, 0.9) * columns(page, striped=page.chance(0.3))
+    if page.chance(0.3):
+        found += page.between(0.1, 0.6) * diagonal(page)
+    if page.chance(0.3):
+        found += _spots(page, page.between(0.5, 2.5))
+    return found
+
+
 def _heterogeneous(page: Page) -> Weights:
     n, rng = page.n, page.rng
     kind = rng.random()
     if kind < 0.06:
         return np.ones((n, n)) * page.grain(page.between(0, 0.3))
+    if page.chance(0.35):
+        return _pale(page)
     found = background(page, stripes=page.between(0.0, 0.4), apart=0.65)
     if kind < 0.4:
         found *= page.cloud(page.between(0.2, 1.1))
@@ -370,8 +393,8 @@ def synthetic_map(pattern: str, seed: int) -> Map:
     """
     rng = np.random.default_rng([seed, PATTERNS.index(pattern)])
     if pattern == "block":  # squares of fewer than six tokens are a thick diagonal
-        segments = int(rng.choice([2, 3, 4], p=[0.8, 0.12, 0.08]))
-        page = Page.random(rng, shortest=6 * segments, segments=segments)
+        segments = int(rng.choice([2, 3], p=[0.94, 0.06]))
+        page = Page.random(rng, shortest=7 * segments, segments=segments)
     else:
         page = Page.random(rng)
     weights = SHAPES[pattern](page)

@@ -56,7 +56,7 @@ def train_network(
     order = torch.Generator().manual_seed(seed)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        network = PatternNetwork().to(memory_format=torch.channels_last)
+        network = PatternNetwork()
     optimizer = torch.optim.AdamW(network.parameters(), lr=RATE, weight_decay=0.01)
     n_steps = epochs * -(-len(images) // BATCH)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, RATE, total_steps=n_steps)
@@ -64,7 +64,7 @@ def train_network(
     network.train()
     for epoch in range(epochs):
         total = 0.0
-        for chosen in torch.randperm(len(images), generator=order).split(BATCH):
+        for chosen in torch.split(torch.randperm(len(images), generator=order), BATCH):
             optimizer.zero_grad()
             loss = loss_of(network(images[chosen]), targets[chosen])
             loss.backward()
@@ -72,7 +72,8 @@ def train_network(
             schedule.step()
             total += float(loss.detach()) * len(chosen)
         said(f"epoch {epoch + 1} of {epochs}: loss {total / len(images):.4f}")
-    return network.eval().requires_grad_(False)
+    network.eval().requires_grad_(False)
+    return network
 
 
 def with_labels(

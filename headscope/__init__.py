@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from headscope.version import __version__
 
 if TYPE_CHECKING:
-    from headscope.api import Run, analyze, load, open_run
+    from headscope.api import Run, analyze, load, open_run, parse_probe
     from headscope.corpora import Corpus, shipped_corpus
     from headscope.models import Tap
 
@@ -25,6 +25,7 @@ _HOMES = {
     "analyze": "headscope.api",
     "load": "headscope.api",
     "open_run": "headscope.api",
+    "parse_probe": "headscope.api",
     "Corpus": "headscope.corpora",
     "shipped_corpus": "headscope.corpora",
     "Tap": "headscope.models",
@@ -38,6 +39,7 @@ __all__ = [
     "analyze",
     "load",
     "open_run",
+    "parse_probe",
     "shipped_corpus",
 ]
 

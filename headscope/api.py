@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from headscope.figures import Atlas, Passport, Picture
     from headscope.models import LoadedModel
 
-__all__ = ["Run", "analyze", "load", "open_run"]
+__all__ = ["Run", "analyze", "load", "open_run", "parse_probe"]
 
 
 class Run(store.Run):
@@ -125,4 +125,39 @@ def analyze(
     )
     folder = Path(output or Path(tempfile.mkdtemp(prefix="headscope-")) / "run")
     run_pass(loaded, corpus, folder, measures=chosen, **options)
+    return open_run(folder)
+
+
+def parse_probe(
+    model: str | Path | nn.Module | LoadedModel,
+    train: str | Path | Corpus,
+    dev: str | Path | Corpus,
+    output: str | Path | None = None,
+    *,
+    vectors: str | Path | None = None,
+    tokenizer: Any = None,
+    parameters: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> Run:
+    """Train small parsers on a model's attention maps and score them on `dev`.
+
+    `parameters` are those of the training (`max_epochs`, `seed` …), `options` the others of
+    `headscope.engine.parse_probe.parse_probe`. Without `output` the run goes to a new temporary
+    folder.
+    """
+    from headscope.corpora import Corpus
+    from headscope.engine.parse_probe import ProbeOptions, check_trees, vocabulary
+    from headscope.engine.parse_probe import parse_probe as run_probes
+    from headscope.models import LoadedModel
+    from headscope.models import load as load_model
+    from headscope.probes.word_vectors import read_vectors
+
+    learning = train if isinstance(train, Corpus) else Corpus(train)
+    scoring = dev if isinstance(dev, Corpus) else Corpus(dev)
+    check_trees(learning, scoring)
+    known = None if vectors is None else read_vectors(vectors, vocabulary(learning, scoring))
+    loaded = model if isinstance(model, LoadedModel) else load_model(model, tokenizer)
+    folder = Path(output or Path(tempfile.mkdtemp(prefix="headscope-")) / "run")
+    asked = ProbeOptions(**(parameters or {}))
+    run_probes(loaded, learning, scoring, folder, vectors=known, options=asked, **options)
     return open_run(folder)

@@ -178,6 +178,16 @@ class Browser:
         for kind in ("mousePressed", "mouseReleased"):
             self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
 
+    def enter_frame(self) -> None:
+        """Go on inside the page's frame, which a sandbox puts into a process of its own."""
+        self._session, page = "", self._session
+        frames = [t for t in self.call("Target.getTargets")["targetInfos"] if t["type"] == "iframe"]
+        assert len(frames) == 1, (page, frames)
+        found = self.call("Target.attachToTarget", targetId=frames[0]["targetId"], flatten=True)
+        self._session = found["sessionId"]
+        for domain in ("Runtime", "Network", "Log"):
+            self.call(f"{domain}.enable")
+
     def text(self, selector: str) -> str:
         """What people read in the first element that matches."""
         found: str = self.run(f"document.querySelector({json.dumps(selector)}).innerText")

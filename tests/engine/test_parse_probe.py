@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import headscope as hs
 from headscope.cli import main
 from headscope.corpora import Corpus
 from headscope.engine.parse_probe import ProbeOptions, parse_probe, vocabulary
@@ -140,6 +141,16 @@ def test_five_probes_and_the_same_after_a_kill(
         one, other = (r.path / "tables" / f"{name}.parquet" for r in (whole, killed))
         assert one.read_bytes() == other.read_bytes(), name
     assert not (tmp_path / "killed" / "checkpoints").exists()
+
+
+def test_the_python_face(
+    planted_folder: Path, files: tuple[Path, Path, Path], tmp_path: Path
+) -> None:
+    run = hs.parse_probe(
+        planted_folder, files[0], files[1], tmp_path / "r", parameters={"max_epochs": 1, "seed": 3}
+    )
+    assert run.record.request.settings["seed"] == 3
+    assert run.table("parse_probe")["n_epochs"].to_pylist() == [1, 0]
 
 
 @pytest.fixture

@@ -260,6 +260,20 @@ def test_two_runs_show_differences_on_one_scale(
     assert browser.console == []
 
 
+def test_a_saved_notebook_shows_the_atlas_without_a_server(run: Any, tmp_path: Path) -> None:
+    path = tmp_path / "notebook.html"
+    shown = hs.open_run(run.path).atlas()._repr_html_()
+    path.write_text(f"<!doctype html><title>notebook</title>{shown}", encoding="utf-8")
+    with Browser() as browser:  # a frame of its own needs a browser of its own
+        browser.open(path)
+        browser.enter_frame()
+        browser.wait(READY)
+        browser.run("document.querySelector('[data-id=\"2-3\"]').click()")
+        assert "Head 2-3" in browser.text("#passport")
+        assert browser.console == []
+        assert [url for url in browser.requests if not url.startswith(("file:", "about:"))] == []
+
+
 def test_every_kind_of_run_can_be_looked_at(
     browser: Browser, make_run: Any, tmp_path: Path
 ) -> None:

@@ -12,7 +12,7 @@ import torch
 from transformers import T5Config, T5Model
 
 from headscope.measures import build
-from headscope.models import LoadedModel, Tap, View, collate, load
+from headscope.models import LoadedModel, Tap, collate, load
 from headscope.types import Encoded
 from tests.planted import (
     HEADS,

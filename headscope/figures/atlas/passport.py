@@ -13,6 +13,7 @@ from headscope.figures.registered import RunLike
 from headscope.types import HeadId
 
 _STYLE = "text-align:left;vertical-align:top;padding:.15em 1em .15em 0"
+_BAR = "width:7em;height:.55em;margin-top:.4em;background:rgba(128,128,128,.25);border-radius:3px"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,19 +57,29 @@ class Passport:
     def _repr_html_(self) -> str:
         body = ""
         for part in self.to_dict()["sections"]:
-            body += f"<tr><th colspan='3' style='{_STYLE}'>{escape(part['title'])}</th></tr>"
-            for row in part["rows"]:
-                label, text = escape(row["label"]), escape(row.get("text", ""))
-                label = f"<strong>{label}</strong>" if row.get("strong") else label
-                value = escape(row.get("value", ""))
-                support = escape(", ".join(_support(row)))
-                more = f"<br><small><bdi>{text}</bdi></small>" if text else ""
-                body += (
-                    f"<tr><td style='{_STYLE}'><bdi>{label}</bdi>{more}</td>"
-                    f"<td style='{_STYLE}'>{value}</td>"
-                    f"<td style='{_STYLE}'><small>{support}</small></td></tr>"
-                )
+            body += f"<tr><th colspan='4' style='{_STYLE}'>{escape(part['title'])}</th></tr>"
+            body += "".join(map(_html_row, part["rows"]))
         return f"<h4>Head {escape(str(self.head))}</h4><table>{body}</table>"
+
+
+def _html_row(row: dict[str, Any]) -> str:
+    """A row of the notebook's table: label, bar, value, what stands behind it."""
+    label, text = escape(row["label"]), row.get("text", "")
+    beside = text if "number" in row else ""
+    support = escape(", ".join([*_support(row), *([beside] if beside else [])]))
+    below = f"<br><small><bdi>{escape(text)}</bdi></small>" if text and not beside else ""
+    bar = ""
+    if "bar" in row:
+        fill = f"background:#31688e;width:{row['bar']:.1%};height:100%"
+        bar = f"<div style='{_BAR}'><div style='{fill}'></div></div>"
+    name = f"<strong>{label}</strong>" if row.get("strong") else label
+    cells = (
+        f"<bdi>{name}</bdi>{below}",
+        bar,
+        escape(row.get("value", "")),
+        f"<small><bdi>{support}</bdi></small>",
+    )
+    return f"<tr>{''.join(f'<td style={_STYLE!r}>{cell}</td>' for cell in cells)}</tr>"
 
 
 def _support(row: dict[str, Any]) -> list[str]:

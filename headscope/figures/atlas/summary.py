@@ -107,27 +107,31 @@ def best_relations(run: RunLike) -> str:
 
 
 def which_layers(kinds: Kinds, shape: StackShape) -> str:
-    """For the largest kinds, the third of the layers where most of them are."""
+    """For the largest kinds, the third of the layers that has more than half of them."""
     if shape.n_layers < 3:
         return ""
     counted = sorted((k for k in kinds.kinds if len(k.heads) > 1), key=lambda k: -len(k.heads))
-    parts: list[str] = []
+    settled, spread = [], []
     for kind in counted[:N_KINDS]:
-        part = _where(kind, shape)
-        again = bool(parts) and "mostly" in part and parts[-1].find(" in the ") > 0
-        parts.append(part.replace(" sit mostly in", " in", 1) if again else part)
-    return f"{capital(listed(parts))}." if parts else ""
+        where = _where(kind, shape)
+        if where:
+            verb = "" if settled else "sit mostly "
+            settled.append(f"{kind.noun} heads {verb}in {where}")
+        else:
+            spread.append(kind.noun)
+    if spread:
+        settled.append(f"{listed(spread)} heads are spread over all layers")
+    return f"{capital(listed(settled))}." if settled else ""
 
 
 def _where(kind: Kind, shape: StackShape) -> str:
+    """The third of the layers with more than half of these heads, empty if there is none."""
     per_layer = kind.per_layer(shape.stack, shape.n_layers)
     ends = [round(shape.n_layers * i / 3) for i in range(4)]
     counts = [sum(per_layer[a:b]) for a, b in pairwise(ends)]
     most = max(range(3), key=lambda i: counts[i])
-    total = sum(counts)
-    name = f"{kind.noun} heads"
-    if counts[most] * 2 <= total:
-        return f"{name} are spread over all layers"
+    if counts[most] * 2 <= sum(counts):
+        return ""
     first, last = ends[most] + 1, ends[most + 1]
     where = f"layer {first}" if first == last else f"layers {first}–{last}"
-    return f"{name} sit mostly in the {THIRDS[most]} layers ({counts[most]} of {total} in {where})"
+    return f"the {THIRDS[most]} layers ({counts[most]} of {sum(counts)} in {where})"

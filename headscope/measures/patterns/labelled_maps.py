@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from headscope.errors import InputError
 from headscope.measures.patterns.classes import PATTERNS
+from headscope.measures.patterns.resampling import SIZE
 
 #: Longer maps are pooled to this many rows and columns before they are kept.
 LARGEST = 64
@@ -73,21 +74,28 @@ class LabelledMaps:
         return np.array([PATTERNS.index(str(one.label)) for one in self.labels], dtype=np.int64)
 
 
-def pooled(pattern: NDArray[Any], largest: int = LARGEST) -> Map:
-    """A map of at most `largest` rows and columns: mean over pooled rows, sum over columns.
+def as_image(pattern: NDArray[Any], size: int = SIZE) -> Map:
+    """A map as `size` × `size` cells: mean over the rows of a cell, sum over its columns.
 
-    >>> pooled(np.eye(4), 2).tolist()
+    The same as `resampled`, for one map and without torch's tensors.
+
+    >>> as_image(np.eye(4), 2).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
     n = pattern.shape[0]
-    if n <= largest:
-        return np.asarray(pattern, dtype=np.float32)
-    edges = np.arange(largest + 1) * (n / largest)
+    edges = np.arange(size + 1) * (n / size)
     token = np.arange(n)
     shared = np.minimum(token + 1, edges[1:, None]) - np.maximum(token, edges[:-1, None])
     shared = np.clip(shared, 0.0, None)
     found = (shared / shared.sum(axis=1, keepdims=True)) @ pattern @ shared.T
     return np.asarray(found, dtype=np.float32)
+
+
+def pooled(pattern: NDArray[Any], largest: int = LARGEST) -> Map:
+    """The map itself if it has at most `largest` tokens, else its image of that size."""
+    if pattern.shape[0] <= largest:
+        return np.asarray(pattern, dtype=np.float32)
+    return as_image(pattern, largest)
 
 
 def save_labels(path: Path, labels: Iterable[Label]) -> None:

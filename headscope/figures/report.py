@@ -88,7 +88,10 @@ def _page(runs: list[ReadOnce], *, figures: bool) -> str:
     cards = _cards(runs, names, datasets) if figures else []
     kinds = [kinds_of(one) for one in runs]
     changes = differences(runs, names) if len(runs) > 1 else []
-    told = [*changes, *summary(run, kinds[0], shapes), *_findings([c.picture for c in cards])]
+    found = [*summary(run, kinds[0], shapes), *_findings([c.picture for c in cards if c.first])]
+    if len(runs) > 1:  # what is said of one run must name it
+        found = [f"In {names[0]}, {sentence[:1].lower()}{sentence[1:]}" for sentence in found]
+    told = [*changes, *found]
     n_told = max(_N_SENTENCES, len(changes))
     scripts = [
         _atlas_script(),

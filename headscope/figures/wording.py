@@ -59,6 +59,17 @@ def support(interval: str, n_sequences: int) -> str:
     return f"{known}, n = {plural(n_sequences, 'sequence')}"
 
 
+def probability(name: str, value: float) -> str:
+    """A p-value or q-value as papers print it.
+
+    >>> probability("p", 0.00002), probability("q", 0.0312)
+    ('p < 0.001', 'q = 0.031')
+    """
+    if math.isnan(value):
+        return f"{name} unknown"
+    return f"{name} < 0.001" if value < 0.001 else f"{name} = {value:.3f}"
+
+
 def count(n: float) -> str:
     """A count with separators.
 

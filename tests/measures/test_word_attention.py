@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from headscope.models.word_attention import Rows, word_attention, word_pattern, word_units
 from headscope.models import Tap, Tokens, View, collate
+from headscope.models.word_attention import Rows, word_attention, word_pattern, word_units
 from tests.planted import encode_planted, expected_pattern, planted
 
 

@@ -20,7 +20,7 @@ from headscope.types import HeadId, Stack
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Roles that are of one kind: `mark` is its shape in a glyph, `noun` completes "… heads"."""
+    """Roles that are of one kind; they share a mark and a colour. `noun` completes "… heads"."""
 
     name: str
     label: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 from headscope.errors import UsageError
 from headscope.figures.registered import RunLike
@@ -86,10 +86,3 @@ def head_named(run: RunLike, layer: int | str | HeadId, head: int | None = None)
         known = ", ".join(f"{a} to {b}" for a, b in zip(first, last, strict=True)) or "none"
         raise UsageError(f"the model has no head {found}; it has: {known}")
     return found
-
-
-def stack_column(table: Any) -> list[Stack]:
-    """The stack of every row."""
-    if "stack" not in table.column_names:
-        return ["self"] * table.num_rows
-    return cast("list[Stack]", table.column("stack").to_pylist())

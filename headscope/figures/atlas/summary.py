@@ -111,7 +111,8 @@ def which_layers(kinds: Kinds, shape: StackShape) -> str:
     if shape.n_layers < 3:
         return ""
     counted = sorted((k for k in kinds.kinds if len(k.heads) > 1), key=lambda k: -len(k.heads))
-    settled, spread = [], []
+    settled: list[str] = []
+    spread: list[str] = []
     for kind in counted[:N_KINDS]:
         where = _where(kind, shape)
         if where:

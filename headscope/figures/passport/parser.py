@@ -87,7 +87,8 @@ def examples(run: RunLike) -> Rows:
     of_head: dict[HeadId, tuple[list[Row], list[Row]]] = {}
     for head, row in head_records(run.table("parser_examples")):
         arc = f"{row['relation']}: {row['dependent']} → {row['gold']}"
-        said = "right" if row["correct"] else f"points to {row['predicted'] or 'nothing'}"
+        pointed = f"“{row['predicted']}”" if row["predicted"] else "nothing"
+        said = "✓ right" if row["correct"] else f"✗ points to {pointed}"
         right, wrong = of_head.setdefault(head, ([], []))
         (right if row["correct"] else wrong).append(Row(arc, value=said, text=row["sentence"]))
     return {

@@ -8,6 +8,9 @@ from headscope.figures.atlas.section import Rows, section
 from headscope.figures.registered import RunLike
 from headscope.types import HeadId
 
+#: Metrics that are shares; correlations are not.
+SHARES = ("accuracy", "f1")
+
 
 @section(
     "probe",
@@ -26,8 +29,9 @@ def probe(run: RunLike) -> Rows:
                 Row(
                     f"{row['task']} ({row['metric']})",
                     number(row["test"]),
+                    unit="share" if row["metric"] in SHARES else "number",
                     full=1.0,
-                    text="" if validation != validation else f"validation {validation:.1%}",
+                    text="" if validation != validation else f"validation {validation:.3f}",
                     keywords=row["task"],
                 )
             )

@@ -8,6 +8,7 @@ from headscope.figures.atlas.row import Row
 from headscope.figures.atlas.section import Rows, section
 from headscope.figures.registered import RunLike
 from headscope.figures.role_names import looks, read_roles
+from headscope.figures.wording import probability
 from headscope.types import HeadId
 
 #: A bar is full at so many times the threshold.
@@ -29,7 +30,7 @@ def roles(run: RunLike) -> Rows:
     place = {name: i for i, name in enumerate(shown)}
     found: dict[HeadId, list[tuple[int, Row]]] = {}
     for row in table.rows:
-        told = "" if math.isnan(row.p_value) else f"{p_text('p', row.p_value)}, "
+        told = "" if math.isnan(row.p_value) else f"{probability('p', row.p_value)}, "
         line = Row(
             shown[row.role],
             row.mean,
@@ -37,7 +38,7 @@ def roles(run: RunLike) -> Rows:
             low=row.low,
             high=row.high,
             full=FULL * table.tau,
-            text=f"{told}{p_text('q', row.q_value)}" if told else "",
+            text=f"{told}{probability('q', row.q_value)}" if told else "",
             strong=row.assigned,
             keywords=row.role,
         )
@@ -46,14 +47,3 @@ def roles(run: RunLike) -> Rows:
         head: [line for _, line in sorted(own, key=lambda pair: pair[0])]
         for head, own in found.items()
     }
-
-
-def p_text(name: str, value: float) -> str:
-    """A probability as papers print it.
-
-    >>> p_text("p", 0.00002), p_text("q", 0.0312)
-    ('p < 0.001', 'q = 0.031')
-    """
-    if math.isnan(value):
-        return f"{name} unknown"
-    return f"{name} < 0.001" if value < 0.001 else f"{name} = {value:.3f}"

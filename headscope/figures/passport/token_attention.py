@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from headscope.figures.atlas.head_rows import head_records, largest, number, rows_of, share_row
 from headscope.figures.atlas.row import Row
 from headscope.figures.atlas.section import Rows, section
 from headscope.figures.head_values import read_heads
 from headscope.figures.registered import RunLike
 from headscope.figures.token_kinds import KINDS, LINKS
+from headscope.figures.wording import percent, probability
 
 
 @section(
@@ -63,15 +66,23 @@ def cls_row(run: RunLike) -> Rows:
     note="The largest weight between a word that evokes a frame and one of its core elements.",
 )
 def frames(run: RunLike) -> Rows:
-    """Mean of the largest weight per sentence."""
+    """Mean of the largest weight per sentence, against random pairs at the same distance."""
     rows = head_records(run.table("frames"))
     full = largest(number(row["mean_max"]) for _, row in rows)
-    return {
-        head: [
-            Row(
-                "word and element", number(row["mean_max"]), n=row["n"], full=full,
-                low=number(row.get("ci_low")), high=number(row.get("ci_high")),
-            )
-        ]
-        for head, row in rows
-    }  # fmt: skip
+    return {head: [_frame_row(row, full)] for head, row in rows}
+
+
+def _frame_row(row: dict[str, Any], full: float | None) -> Row:
+    even, p, q = (number(row.get(name)) for name in ("baseline", "p_value", "q_value"))
+    tested = f", {probability('p', p)}, {probability('q', q)}" if p == p else ""
+    return Row(
+        "word and element",
+        number(row["mean_max"]),
+        low=number(row.get("ci_low")),
+        high=number(row.get("ci_high")),
+        n=row["n"],
+        full=full,
+        text=f"random pairs {percent(even)}{tested}" if even == even else "",
+        strong=bool(row.get("above")),
+        keywords="frame",
+    )

@@ -109,6 +109,10 @@
     for (const one of document.querySelectorAll("[data-fold]")) one.open = !narrow.matches;
   };
   narrow.addEventListener("change", fold);
+  // On paper the filters are the key to the marks.
+  window.addEventListener("beforeprint", () => {
+    for (const one of document.querySelectorAll(".filters")) one.open = true;
+  });
   fold();
 
   toggle.hidden = false;

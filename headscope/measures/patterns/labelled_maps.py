@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from headscope.errors import InputError
 from headscope.measures.patterns.classes import PATTERNS
-from headscope.measures.patterns.resampling import SIZE
 
 #: Longer maps are pooled to this many rows and columns before they are kept.
 LARGEST = 64
@@ -74,7 +73,7 @@ class LabelledMaps:
         return np.array([PATTERNS.index(str(one.label)) for one in self.labels], dtype=np.int64)
 
 
-def as_image(pattern: NDArray[Any], size: int = SIZE) -> Map:
+def as_image(pattern: NDArray[Any], size: int) -> Map:
     """A map as `size` × `size` cells: mean over the rows of a cell, sum over its columns.
 
     The same as `resampled`, for one map and without torch's tensors.

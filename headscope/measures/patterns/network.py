@@ -22,10 +22,10 @@ CHANNELS = (16, 16, 32, 32, 48, 48, 64, 64)
 
 
 class PatternNetwork(nn.Module):
-    """A map resampled to 32 × 32 cells in, one score per shape out.
+    """A map resampled to 48 × 48 cells in, one score per shape out.
 
     Eight convolutions of 3 × 3, each with ReLU; every second one has stride 2, so the image
-    shrinks from 32 to 2 cells a side; a linear layer reads those. The map comes in twice, as the
+    shrinks from 48 to 3 cells a side; a linear layer reads those. The map comes in twice, as the
     square root of its weights, so that faint columns stay visible: once so that even attention is
     1, once so that the brightest cell of an average row is 1.
     """
@@ -37,7 +37,7 @@ class PatternNetwork(nn.Module):
             layers += [nn.Conv2d(before, after, 3, stride=2 - place % 2, padding=1), nn.ReLU()]
         self.layers = nn.Sequential(*layers)
         self.dropout = nn.Dropout(0.3)
-        self.scores = nn.Linear(CHANNELS[-1] * 4, len(PATTERNS))
+        self.scores = nn.Linear(CHANNELS[-1] * (SIZE // 16) ** 2, len(PATTERNS))
 
     def forward(self, images: Float[Tensor, "map size size"]) -> Float[Tensor, "map pattern"]:
         brightest = images.amax(dim=2).mean(dim=1)[:, None, None]

@@ -58,7 +58,7 @@ class PatternShares(LayerMeasure):
 
         share[pattern] = maps a convolutional network gives that name / maps looked at
 
-    One map per sequence and head, cropped to its real tokens and resampled to 32 × 32 cells (mean
+    One map per sequence and head, cropped to its real tokens and resampled to 48 × 48 cells (mean
     over rows, sum over columns: rows still sum to 1), is named by a network of eight convolutions.
     The five shares of a head sum to 1, each with a 95 % Wilson interval; `n` is the number of
     sequences. Naming maps costs more than summing them, so about `sequences` of a larger corpus

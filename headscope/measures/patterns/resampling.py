@@ -7,7 +7,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 #: Rows and columns of the image the network sees.
-SIZE = 32
+SIZE = 48
 
 
 def overlaps(

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from headscope.measures.patterns.classes import PATTERNS
 from headscope.measures.patterns.labelled_maps import Map, as_image, pooled
-from headscope.measures.patterns.resampling import SIZE
-from headscope.measures.patterns.visibility import visibility
+from headscope.measures.patterns.visibility import CELLS, visibility
 
 Weights = NDArray[np.float64]
 SHORTEST, LONGEST = 8, 512
@@ -56,7 +55,7 @@ class Page:
     @property
     def pixel(self) -> float:
         """Tokens per cell of the network's image, at least one."""
-        return max(1.0, self.n / SIZE)
+        return max(1.0, self.n / CELLS)
 
     def chance(self, p: float) -> bool:
         return bool(self.rng.random() < p)
@@ -102,7 +101,7 @@ class Page:
     def levelled(self, part: Weights) -> Weights:
         """A part whose brightest cell of an average row is 1 in the network's image."""
         part = np.tril(part) if self.causal else part
-        seen = pooled(part, SIZE)
+        seen = pooled(part, CELLS)
         return part / max(float(seen[len(seen) // 4 :].max(axis=1).mean()), 1e-9)
 
 
@@ -163,6 +162,8 @@ def _pillars(page: Page) -> Weights:
         anywhere = int(rng.integers(0, n // 2 if page.causal else n))
         known = int(rng.choice(delimiters[1:] or [0]))
         strength[known if page.chance(0.6) else anywhere] = 1.0
+    if page.causal and len(page.starts) > 1 and page.chance(0.5):
+        strength[page.starts[1]] = page.ratio(0.3, 1.0)
     for at in (*delimiters, *rng.integers(0, n, 3)):
         if page.chance(0.3):
             strength[at] = max(strength[at], page.ratio(0.15, 1.0))
@@ -199,7 +200,7 @@ def diagonal(page: Page) -> Weights:
     """A line, a band, a fading band, echoes in parallel, or short steps; brightest about 1."""
     n, distance = page.n, page.distance
     kind = page.rng.random()
-    if kind < (0.2 if page.causal else 0.06):
+    if kind < (0.3 if page.causal else 0.06):
         return _steps(page)
     centre = int(page.rng.choice([-2, -1, 0, 1, 2], p=[0.08, 0.32, 0.3, 0.24, 0.06]))
     width = page.ratio(0.3, 1.2) if page.chance(0.5) else page.ratio(0.5, max(1.0, n / 9))
@@ -236,7 +237,7 @@ def diagonal(page: Page) -> Weights:
 def _steps(page: Page) -> Weights:
     """Every token looks at the last anchor before it: short columns along the diagonal."""
     n = page.n
-    every = page.between(2, max(3.0, n / 10))
+    every = page.ratio(2, max(3.0, n / 5))
     anchors = np.flatnonzero(page.rng.random(n) < 1 / every)
     anchors = np.union1d(anchors, [0])
     last = anchors[np.searchsorted(anchors, np.arange(n), side="right") - 1]
@@ -318,11 +319,11 @@ def _both(page: Page) -> Weights:
 def _block(page: Page) -> Weights:
     found = blocks(page)
     if page.chance(0.35):
-        found += page.ratio(0.3, 4) * diagonal(page)
+        found += page.ratio(0.3, 2.5) * diagonal(page)
     if page.chance(0.6):  # columns on delimiters, each in its own square
         first = np.isin(np.arange(page.n), page.starts)
         own = _same_segment(page) & first
-        found += own * page.ratio(0.5, 8) * page.grain(0.4, (page.n, 1))
+        found += own * page.ratio(0.5, 6) * page.grain(0.4, (page.n, 1))
     if page.chance(0.3):
         found += page.ratio(0.3, 3) * columns(page)
     return found
@@ -401,7 +402,7 @@ def synthetic_map(pattern: str, seed: int) -> Map:
     """
     for draft in range(_DRAFTS):
         made = _draft(pattern, np.random.default_rng([seed, PATTERNS.index(pattern), draft]))
-        if visibility(as_image(made)).fits(pattern):
+        if visibility(as_image(made, CELLS)).fits(pattern):
             break
     return made
 

@@ -12,8 +12,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from headscope.measures.patterns.resampling import SIZE
-
+#: Rows and columns of the image that is looked at.
+CELLS: Final = 32
 #: From here on a part is plain to see, up to there it is not; set on the development maps.
 COLUMN, LINE, BLOCK = 0.26, 0.19, 0.12
 #: A made-up map in between, this near to a limit, may have either name.
@@ -49,12 +49,12 @@ def visibility(image: NDArray[Any]) -> Visibility:
     the best cut into two, the mean difference between pairs inside and across, distance by
     distance, neighbours left out.
 
-    >>> line, even = visibility(np.eye(SIZE)), visibility(np.full((SIZE, SIZE), 1 / SIZE))
+    >>> line, even = visibility(np.eye(CELLS)), visibility(np.full((CELLS, CELLS), 1 / CELLS))
     >>> line.fits("diagonal"), line.fits("vertical_diagonal"), even.fits("heterogeneous")
     (True, False, True)
     """
-    causal = bool(np.triu(image, 2).sum() < 1e-3 * SIZE)
-    allowed = np.tri(SIZE, dtype=bool) if causal else np.ones((SIZE, SIZE), dtype=bool)
+    causal = bool(np.triu(image, 2).sum() < 1e-3 * CELLS)
+    allowed = np.tri(CELLS, dtype=bool) if causal else np.ones((CELLS, CELLS), dtype=bool)
     top = max(float(np.quantile(image[allowed], 0.99)), 1e-12)
     bright = np.sqrt(np.clip(image / top, 0, 1))
     return Visibility(
@@ -70,7 +70,7 @@ def _column(bright: NDArray[Any], allowed: NDArray[np.bool_], causal: bool) -> f
             to, of = slice(None, shift), slice(-shift, None)
         total[:, to] += (bright * allowed)[:, of]
         count[:, to] += allowed[:, of]
-    rows = np.tri(SIZE, k=-3, dtype=bool) if causal else allowed
+    rows = np.tri(CELLS, k=-3, dtype=bool) if causal else allowed
     difference = np.clip(bright - total / np.maximum(count, 1), -0.1, 0.6) * rows
     n_rows = rows.sum(axis=0)
     mean = difference.sum(axis=0) / np.maximum(n_rows, 1)
@@ -79,19 +79,19 @@ def _column(bright: NDArray[Any], allowed: NDArray[np.bool_], causal: bool) -> f
 
 def _line(bright: NDArray[Any], causal: bool) -> float:
     around = _around(causal)
-    rows = np.arange(_FIRST_ROW, SIZE)
+    rows = np.arange(_FIRST_ROW, CELLS)
     level = (bright * around).sum(axis=1) / around.sum(axis=1)
     best = -1.0
     for offset in _OFFSETS:
         if not (causal and offset > 0):
-            here = rows[(rows + offset < SIZE)]
+            here = rows[(rows + offset < CELLS)]
             best = max(best, float((bright[here, here + offset] - level[here]).mean()))
     return best
 
 
 @cache
 def _around(causal: bool) -> NDArray[np.float64]:
-    token = np.arange(SIZE)
+    token = np.arange(CELLS)
     before = token[:, None] - token
     near = (before >= 5) & (before <= 10)
     return (near if causal else near | near.T).astype(np.float64) + 1e-9
@@ -104,14 +104,14 @@ def _block(bright: NDArray[Any], causal: bool) -> float:
 @cache
 def _cuts(causal: bool) -> NDArray[np.float64]:
     """One row of weights per cut: inside minus across, the mean over distances."""
-    token = np.arange(SIZE)
+    token = np.arange(CELLS)
     before = token[:, None] - token
     counted = (before > 0 if causal else before != 0) & (token > 0)
     found = []
     for cut in range(9, 24):
         same = (token[:, None] >= cut) == (token >= cut)
-        weights, n = np.zeros((SIZE, SIZE)), 0
-        for distance in range(4, min(cut, SIZE - cut) + 6):
+        weights, n = np.zeros((CELLS, CELLS)), 0
+        for distance in range(4, min(cut, CELLS - cut) + 6):
             pairs = counted & (np.abs(before) == distance)
             inside, across = pairs & same, pairs & ~same
             if inside.sum() > 3 and across.sum() > 3:

@@ -1,6 +1,6 @@
 """Take the pictures of the atlas that the documentation shows, from the report of a run.
 
-    python -m scripts.atlas_pictures out/demo/report.html docs/images
+python -m scripts.atlas_pictures out/demo/report.html docs/images
 """
 
 from __future__ import annotations

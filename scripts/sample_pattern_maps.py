@@ -3,8 +3,8 @@
 Texts are made of the shipped passages in four ways: a first sentence alone, a passage as a pair of
 segments, eight sentences as one segment, and twelve as a pair. Ten of each, drawn with the seed,
 go through every model. A quarter of all heads, by a hash of their names, is for development; maps
-of the others are the test set. Four draws: two take turns over crude kinds of maps, two more look
-for the two rare shapes.
+of the others are the test set. Two draws take turns over crude kinds of maps, three more look for
+the two rare shapes.
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ from headscope.models import load
 from headscope.types import Sequence
 
 SEED = 1908
-#: Maps of a draw over all kinds, then of a draw over the two rare kinds.
+#: Split, whether only rare kinds are drawn, how many maps, and at most how many of one head.
 DRAWS = (
-    ("development", False, 130),
-    ("test", False, 320),
-    ("development", True, 30),
-    ("test", True, 90),
+    ("development", False, 130, 3),
+    ("test", False, 320, 3),
+    ("development", True, 30, 3),
+    ("test", True, 90, 3),
+    ("development", True, 75, 6),
 )
 
 
@@ -54,16 +55,17 @@ def main() -> None:
     found = [c for name in asked.models for c in candidates(load(name), texts())]
     labels: list[Label] = []
     maps: list[Map] = []
-    for split, rare, n in DRAWS:
+    splits: list[str] = []
+    for split, rare, n, per_head in DRAWS:
         pool = [
             c
             for c in found
             if is_development(c.label, 0.25) == (split == "development") and c.label not in labels
         ]
-        drawn = draw_evenly(pool, n, SEED, rare=rare)
+        drawn = draw_evenly(pool, n, SEED, rare=rare, per_head=per_head)
         labels += drawn.labels
+        splits += [split] * len(drawn)
         maps += drawn.maps
-    splits = [split for split, _, n in DRAWS for _ in range(n)]
     both = LabelledMaps(
         tuple(dataclasses.replace(one, split=s) for one, s in zip(labels, splits, strict=True)),
         tuple(maps),

@@ -55,7 +55,7 @@ class ProbeOptions(BaseModel):
     patience: int = Field(2, ge=1, description="epochs without gain before a probe stops")
     learning_rate: float = Field(0.005, gt=0.0, description="Adam's, for attention alone")
     vectors_learning_rate: float = Field(0.001, gt=0.0, description="Adam's, with word vectors")
-    distance_learning_rate: float = Field(0.002, gt=0.0, description="Adam's, for distances")
+    distance_learning_rate: float = Field(0.01, gt=0.0, description="Adam's, for distances")
 
     def schedule(self, learning_rate: float) -> Schedule:
         """The same limits with one probe's learning rate."""

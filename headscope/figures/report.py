@@ -88,7 +88,8 @@ def _page(runs: list[ReadOnce], *, figures: bool) -> str:
     cards = _cards(runs, names, datasets) if figures else []
     kinds = [kinds_of(one) for one in runs]
     changes = differences(runs, names) if len(runs) > 1 else []
-    found = [*summary(run, kinds[0], shapes), *_findings([c.picture for c in cards if c.first])]
+    pictures = [card.picture for card in cards if card.run in ("", names[0])]
+    found = [*summary(run, kinds[0], shapes), *_findings(pictures)]
     if len(runs) > 1:  # what is said of one run must name it
         found = [f"In {names[0]}, {sentence[:1].lower()}{sentence[1:]}" for sentence in found]
     told = [*changes, *found]

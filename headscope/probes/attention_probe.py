@@ -26,7 +26,7 @@ class AttentionProbe(nn.Module):
 
     Maps are measured in units of their model's typical spread (`set_scale`). That changes no score
     a probe can reach, but lets Adam reach it for a model whose maps are flat, such as one with
-    random weights, as soon as for one whose maps are sharp.
+    random weights, from the same start as for one whose maps are sharp.
 
     Only these weights are learnt; model and vectors stay as they are. A high score says that the
     maps hold the syntax in a form this linear reader finds, not that the model parses with them.

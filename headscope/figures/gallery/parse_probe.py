@@ -147,6 +147,8 @@ def found(scores: list[Score]) -> str:
     versus = f"{bar.label}, {wording.percent(bar.uas)}"
     if apart:
         return f"{sentence}, {margin:.1f} points above the best baseline ({versus})."
+    if abs(margin) < 0.05:
+        return f"{sentence}, no more than the best baseline ({versus})."
     relation = "above" if margin > 0 else "below"
     doubt = "" if bar.low > best.high else ", and their intervals overlap"
     return f"{sentence}, {abs(margin):.1f} points {relation} the best baseline ({versus}){doubt}."

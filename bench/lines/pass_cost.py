@@ -14,16 +14,24 @@ from headscope.engine import Settings, choose_measures
 from headscope.engine.batches import length_sorted
 from headscope.engine.shard import run_shard
 from headscope.models import collate
+from headscope.types import Facts
 
 SETTINGS = Settings()
 
+#: The sequences stand for a corpus of this size: some measures look at a sample of a large one.
+FACTS = Facts(n_sequences=2000)
+FOUNDATION = ("surface", "entropy")
+
 
 def lines() -> Iterator[Line]:
-    model, encoded = bert_base(), sequences(32, 128)
-    measures = choose_measures()
+    model, encoded = bert_base(), sequences(16, 128)
+    measures, few = choose_measures(), choose_measures(FOUNDATION)
 
     def ours() -> None:
-        run_shard(model, measures, encoded, SETTINGS)
+        run_shard(model, measures, encoded, SETTINGS, FACTS)
+
+    def surface_and_entropy() -> None:
+        run_shard(model, few, encoded, SETTINGS, FACTS)
 
     def bare() -> None:
         with torch.inference_mode():
@@ -37,8 +45,16 @@ def lines() -> Iterator[Line]:
                 for layer in output.attentions:
                     _measured_by_hand(layer[0].numpy(), one.kinds)
 
-    names = " + ".join(measure.name for measure in measures)
-    yield Line(f"analyze ({names}) / bare eager forward, 128 tokens", alternated(ours, bare), 1.25)
+    yield Line(
+        f"analyze ({' + '.join(FOUNDATION)}) / bare eager forward, 128 tokens",
+        alternated(surface_and_entropy, bare),
+        1.25,
+    )
+    yield Line(
+        f"analyze (all {len(measures)} default measures) / bare eager forward, 128 tokens",
+        alternated(ours, bare),
+        1.25,
+    )
     yield Line(
         "analyze / one sequence at a time with output_attentions, 128 tokens",
         alternated(ours, todays_loop, rounds=3),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -134,8 +135,6 @@ def label(
     seed: Annotated[int, typer.Option(help="Which N maps --again shows.")] = 0,
 ) -> None:
     """Show map after map in the terminal and take one key for each; u takes the last one back."""
-    import click
-
     from headscope.measures.patterns.as_text import as_text
     from headscope.measures.patterns.classes import CLASSES
     from headscope.measures.patterns.labelled_maps import load_maps, save_labels
@@ -151,11 +150,8 @@ def label(
             typer.echo(f"  {shape.key}  {shape.name:<18} {shape.rule}")
         progress = f"{at + 1} of {len(todo)}" if again else f"{done + at + 1} of {len(maps)}"
         typer.echo(f"  u  undo   s  skip   q  quit                        map {progress}")
-        try:
-            pressed = click.getchar().lower()
-        except (EOFError, KeyboardInterrupt):
-            break
-        if pressed == "q":
+        pressed = _key()
+        if pressed in ("q", ""):
             break
         if pressed == "u" and at:
             at -= 1
@@ -168,6 +164,18 @@ def label(
         save_labels(file, maps.labels)
     named = sum(getattr(one, field) is not None for one in maps.labels)
     typer.echo(f"{file}: {named} of {len(maps)} maps have a {field}")
+
+
+def _key() -> str:
+    """One key from the terminal, or one letter of what is piped in; nothing at its end."""
+    if sys.stdin.isatty():
+        import click
+
+        try:
+            return click.getchar().lower()
+        except (EOFError, KeyboardInterrupt):
+            return ""
+    return sys.stdin.read(1).lower()
 
 
 def _to_label(maps: LabelledMaps, again: int, seed: int) -> list[int]:

@@ -34,13 +34,13 @@ def affordable_rows(n_layers: int, d_head: int) -> int:
     """Rows per sequence whose comparison costs about a twentieth of the forward pass.
 
     A row of n keys costs (L·H)²/2 · n terms; a sequence's forward pass n · 24 · L · (H·d_head)²
-    operations: the number of heads and of keys cancels, and d_head²/(20 · L) rows keep the
+    operations: the number of heads and of keys cancels, and d_head²/(40 · L) rows keep the
     comparison below a tenth of the pass on the machines it was measured on.
 
     >>> affordable_rows(12, 64), affordable_rows(6, 32)
-    (17, 8)
+    (8, 4)
     """
-    return max(1, d_head**2 // (20 * n_layers))
+    return max(1, d_head**2 // (40 * n_layers))
 
 
 def sample_rows(ids: Sequence[str], n_real: NDArray[np.int64], n_rows: int) -> RowSample:

@@ -32,7 +32,6 @@ from headscope.measures.patterns.labelled_maps import (
     shipped_maps,
 )
 from headscope.measures.patterns.network import (
-    PatternNetwork,
     load_network,
     network_at,
     save_network,
@@ -210,14 +209,14 @@ def test_made_up_maps_are_attention_and_repeat(pattern: str) -> None:
 
 
 def test_training_is_deterministic_and_learns() -> None:
-    images, targets = synthetic_images(200, seed=1)
-    assert images.shape == (200, SIZE, SIZE)
-    assert torch.bincount(targets).tolist() == [40] * 5
-    first, second = (train_network(images, targets, epochs=6) for _ in range(2))
+    images, targets = synthetic_images(90, seed=1)
+    assert images.shape == (90, SIZE, SIZE)
+    assert torch.bincount(targets).tolist() == [20, 20, 20, 10, 20]
+    first, second = (train_network(images, targets, epochs=2) for _ in range(2))
     for a, b in zip(first.parameters(), second.parameters(), strict=True):
         assert torch.equal(a, b)
-    untrained = (names_of(PatternNetwork().eval(), images) == targets.numpy()).mean()
-    assert (names_of(first, images) == targets.numpy()).mean() > max(0.4, untrained)
+    longer = train_network(images, targets, epochs=60)
+    assert (names_of(longer, images) == targets.numpy()).mean() > 0.6
 
 
 def test_own_labels_weigh_about_a_third() -> None:

@@ -71,11 +71,11 @@ def cohens_kappa(confusion: NDArray[np.int64]) -> float:
 
 
 def second_look(maps: LabelledMaps) -> Score | None:
-    """The first label against the second, over maps that have both."""
-    pairs = [(one.label, one.second) for one in maps.labels if one.label and one.second]
+    """The first look against the second, over maps that were looked at twice."""
+    pairs = [(one.first or one.label, one.second) for one in maps.labels if one.second]
     if not pairs:
         return None
-    first, second = (np.array([PATTERNS.index(p[i]) for p in pairs]) for i in (0, 1))
+    first, second = (np.array([PATTERNS.index(str(p[i])) for p in pairs]) for i in (0, 1))
     return score(first, second)
 
 

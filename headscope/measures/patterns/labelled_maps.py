@@ -27,7 +27,8 @@ Map = NDArray[np.float32]
 class Label:
     """Where a map comes from, and what it was seen to be; None is not labelled yet.
 
-    `second` is a later, blind look at the same map. Layers and heads count from 0.
+    `second` is a later, blind look at the same map; `first` is what the first look said, where
+    the label was changed since. Layers and heads count from 0.
     """
 
     model: str
@@ -39,6 +40,7 @@ class Label:
     split: str = "test"
     label: str | None = None
     second: str | None = None
+    first: str | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,7 +101,10 @@ def pooled(pattern: NDArray[Any], largest: int = LARGEST) -> Map:
 
 def save_labels(path: Path, labels: Iterable[Label]) -> None:
     """Write the labels alone, whole or not at all; the maps beside them stay."""
-    listed = [asdict(one) for one in labels]
+    listed = [
+        {name: value for name, value in asdict(one).items() if name != "first" or value}
+        for one in labels
+    ]
     lines = ",\n    ".join(json.dumps(one, ensure_ascii=False) for one in listed)
     text = f'{{\n  "format": "{FORMAT}",\n  "labels": [\n    {lines}\n  ]\n}}\n'
     fresh = path.with_name(path.name + ".new")
@@ -155,6 +160,7 @@ def _read_labels(path: Path) -> list[Label]:
 
 
 _KINDS: dict[str, type] = {"layer": int, "head": int, "n_tokens": int}
+_NAMES = ("label", "second", "first")
 
 
 def _label(path: Path, number: int, row: object) -> Label:
@@ -164,12 +170,12 @@ def _label(path: Path, number: int, row: object) -> Label:
         raise InputError(path, found=f"label {number}: {row!r:.80}", expected=expected)
     for name, value in row.items():
         wanted = _KINDS.get(name, str)
-        absent = name in ("label", "second") and value is None
+        absent = name in _NAMES and value is None
         if not absent and (not isinstance(value, wanted) or isinstance(value, bool)):
             raise InputError(
                 path, found=f"label {number}: {name} = {value!r:.40}", expected=wanted.__name__
             )
-        if name in ("label", "second") and not absent and value not in PATTERNS:
+        if name in _NAMES and not absent and value not in PATTERNS:
             raise InputError(
                 path, found=f"label {number}: {value!r:.40}", expected=", ".join(PATTERNS)
             )

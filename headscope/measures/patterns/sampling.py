@@ -40,9 +40,9 @@ def crude_kind(pattern: NDArray[Any], segments: NDArray[Any]) -> str:
     `near` is the mean weight at |query − key| ≤ 1, `columns` that of the two strongest columns,
     `lift` the weight inside a token's own segment less the segment's share of the tokens.
 
-    >>> crude_kind(np.eye(8), np.zeros(8))
+    >>> crude_kind(np.eye(16), np.zeros(16))
     'near'
-    >>> crude_kind(np.full((8, 8), 1 / 8), np.zeros(8))
+    >>> crude_kind(np.full((16, 16), 1 / 16), np.zeros(16))
     'rest'
     """
     n = len(pattern)
@@ -69,8 +69,8 @@ def rare_kind(pattern: NDArray[Any], segments: NDArray[Any]) -> str | None:
     such a pair has over four times the weight it has across segments (causal: seen from the second
     segment, which sees both). `spread`: neither neighbours nor two columns hold much.
 
-    >>> two = np.repeat([0, 1], 8)
-    >>> rare_kind((two[:, None] == two) / 8, two), rare_kind(np.eye(16), two)
+    >>> two = np.repeat([0, 1], 14)
+    >>> rare_kind((two[:, None] == two) / 14, two), rare_kind(np.eye(28), two)
     ('apart', None)
     """
     n = len(pattern)

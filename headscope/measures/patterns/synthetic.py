@@ -262,7 +262,7 @@ def blocks(page: Page) -> Weights:
     if page.chance(0.5):  # fades away from the diagonal, yet fills the square
         far = np.abs(page.distance) / page.n
         texture *= np.exp(-far * page.between(0.5, 2.5))
-    leak = page.ratio(0.02, 0.22 if page.causal else 0.3)
+    leak = page.ratio(0.02, 0.22 if page.causal else 0.4)
     return (inside + leak * (1 - inside)) * texture / page.pixel
 
 
@@ -318,8 +318,8 @@ def _both(page: Page) -> Weights:
 
 def _block(page: Page) -> Weights:
     found = blocks(page)
-    if page.chance(0.35):
-        found += page.ratio(0.3, 2.5) * diagonal(page)
+    if page.chance(0.4):
+        found += page.ratio(0.3, 2.5 if page.causal else 5.0) * diagonal(page)
     if page.chance(0.6):  # columns on delimiters, each in its own square
         first = np.isin(np.arange(page.n), page.starts)
         own = _same_segment(page) & first

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 #: Rows and columns of the image that is looked at.
 CELLS: Final = 32
 #: From here on a part is plain to see, up to there it is not; set on the development maps.
-COLUMN, LINE, BLOCK = 0.26, 0.19, 0.12
+COLUMN, LINE, BLOCK = 0.28, 0.19, 0.10
 #: A made-up map in between, this near to a limit, may have either name.
 EITHER = 0.02
 _OFFSETS: Final = range(-3, 4)

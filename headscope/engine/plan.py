@@ -158,7 +158,7 @@ def _not_asked_for(measures: Sequence[Measure], model: LoadedModel) -> Iterator[
     for name, kind in MEASURES.items():
         if name not in names:
             hopeless = issubclass(kind, GradientMeasure) and no_head_by_name(model.config)
-            reason = f"it takes much longer than the others; ask for it with --measures {name}"
+            reason = f"it runs only when asked for; --measures {name} or --measures all"
             yield Skipped(name, _no_loss(model) if hopeless else reason)
 
 

@@ -32,8 +32,8 @@ NOTE = (
     "Each cell is a head; its colour is the weight the probe gives to its attention in one "
     "direction, in units of how much attention typically differs between the candidates for a "
     "word's head. Orange: attention in this direction speaks for a candidate; blue: against it; "
-    "pale: the probe does without. With word vectors the weight depends on the two words, and the mean "
-    "over the gold arcs is shown. Heads that say the same share their weight in a way that "
+    "pale: the probe does without. With word vectors the weight depends on the two words, and the "
+    "mean over the gold arcs is shown. Heads that say the same share their weight in a way that "
     "training decides, so a pale head may still know syntax."
 )
 

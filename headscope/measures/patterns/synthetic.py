@@ -318,8 +318,8 @@ def _both(page: Page) -> Weights:
 
 def _block(page: Page) -> Weights:
     found = blocks(page)
-    if page.chance(0.4):
-        found += page.ratio(0.3, 2.5 if page.causal else 5.0) * diagonal(page)
+    if page.chance(0.5):
+        found += page.ratio(0.3, 8.0) * diagonal(page)
     if page.chance(0.6):  # columns on delimiters, each in its own square
         first = np.isin(np.arange(page.n), page.starts)
         own = _same_segment(page) & first

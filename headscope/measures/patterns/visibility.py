@@ -14,10 +14,16 @@ from numpy.typing import NDArray
 
 #: Rows and columns of the image that is looked at.
 CELLS: Final = 32
-#: From here on a part is plain to see, up to there it is not; set on the development maps.
-COLUMN, LINE, BLOCK = 0.28, 0.19, 0.10
-#: A made-up map in between, this near to a limit, may have either name.
-EITHER = 0.02
+#: Least and most of (column, line, block) for a shape's name; set on the development maps. Limits
+#: of neighbouring shapes overlap a little: what is in between may have either name.
+LIMITS: Final = {
+    "vertical": ((0.27, -1.0, -1.0), (1.0, 0.19, 0.15)),
+    "diagonal": ((-1.0, 0.24, -1.0), (0.27, 1.0, 0.08)),
+    "vertical_diagonal": ((0.26, 0.17, -1.0), (1.0, 1.0, 0.085)),
+    "heterogeneous": ((-1.0, -1.0, -1.0), (0.31, 0.26, 0.12)),
+}
+#: Blocks are plain from here on, and from there on where a line draws the eye away from texture.
+BLOCK, BLOCK_WITH_LINE = 0.12, 0.075
 _OFFSETS: Final = range(-3, 4)
 _FIRST_ROW: Final = 8  # early rows of a causal map have too few keys to compare
 
@@ -31,14 +37,10 @@ class Visibility(NamedTuple):
 
     def fits(self, pattern: str) -> bool:
         """Whether a map may bear this name: its parts are plain to see, and no other is."""
-        column, line, block = (
-            (value - limit) for value, limit in zip(self, (COLUMN, LINE, BLOCK), strict=True)
-        )
         if pattern == "block":
-            return block >= -EITHER
-        upright = column >= -EITHER if pattern.startswith("vertical") else column <= EITHER
-        slanted = line >= -EITHER if pattern.endswith("diagonal") else line <= EITHER
-        return upright and slanted and block <= EITHER
+            return self.block >= (BLOCK_WITH_LINE if self.line >= 0.4 else BLOCK)
+        least, most = LIMITS[pattern]
+        return all(a <= x <= b for a, x, b in zip(least, self, most, strict=True))
 
 
 def visibility(image: NDArray[Any]) -> Visibility:

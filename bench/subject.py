@@ -10,10 +10,11 @@ from headscope.models import LoadedModel, describe
 from headscope.types import Encoded, Sequence, TokenKind
 
 
-def bert_base() -> LoadedModel:
+def bert_base(n_layers: int = 12) -> LoadedModel:
     """12 layers × 12 heads, hidden size 768, eager attention when it is not tapped."""
     torch.manual_seed(0)
-    model = BertModel(BertConfig(attn_implementation="eager"), add_pooling_layer=False).eval()
+    config = BertConfig(num_hidden_layers=n_layers, attn_implementation="eager")
+    model = BertModel(config, add_pooling_layer=False).eval()
     return LoadedModel(model, None, "bert-base-shaped", "", describe(model))
 
 

@@ -290,6 +290,8 @@ def _vertical(page: Page) -> Weights:
         found += _trace(page, bright, 0.06) * diagonal(page)
     if page.chance(0.45):
         found += _spots(page, bright)
+    if page.chance(0.4):
+        found *= page.plaid(page.between(0.2, 0.7))
     if page.chance(0.3):
         found *= page.cloud(page.between(0.2, 0.6))
     return found
@@ -323,7 +325,7 @@ def _block(page: Page) -> Weights:
     if page.chance(0.6):  # columns on delimiters, each in its own square
         first = np.isin(np.arange(page.n), page.starts)
         own = _same_segment(page) & first
-        found += own * page.ratio(0.5, 6) * page.grain(0.4, (page.n, 1))
+        found += own * page.ratio(0.5, 4) * page.grain(0.4, (page.n, 1))
     if page.chance(0.3):
         found += page.ratio(0.3, 3) * columns(page)
     return found
@@ -344,11 +346,34 @@ def _pale(page: Page) -> Weights:
     return found
 
 
+def _torn(page: Page) -> Weights:
+    """Causal attention in pieces: clusters, bits of columns and of a diagonal, streaks of rows."""
+    n, rng = page.n, page.rng
+    found = background(page, stripes=page.between(0.0, 0.6), apart=0.6)
+    found *= page.plaid(page.between(0.4, 1.3)) * page.cloud(page.between(0.2, 1.0))
+    if page.chance(0.7):
+        some = rng.random((n, 1)) < page.between(0.2, 0.7)
+        found += some * page.ratio(1.5, 12) * diagonal(page) * page.plaid(1.0)
+    for _ in range(int(rng.integers(0, 10))):
+        at = int(rng.integers(0, n))
+        top = min(n - 1, at + int(rng.integers(0, max(2, n // 3))))
+        length = int(rng.integers(1, max(2, n // 3)))
+        found[top : top + length, at] += page.ratio(2, 15)
+    if page.chance(0.5):  # the first column shines for a while only
+        found[: int(n * page.between(0.1, 0.6)), 0] += page.ratio(2, 20)
+    if page.chance(0.5):
+        quiet = rng.random((n, 1)) < page.between(0.1, 0.5)
+        found *= np.where(quiet, page.grain(1.0), 1.0)
+    return found
+
+
 def _heterogeneous(page: Page) -> Weights:
     n, rng = page.n, page.rng
     kind = rng.random()
     if kind < 0.06:
         return np.ones((n, n)) * page.grain(page.between(0, 0.3))
+    if page.chance(0.4 if page.causal else 0.0):
+        return _torn(page)
     if page.chance(0.35):
         return _pale(page)
     found = background(page, stripes=page.between(0.0, 0.4), apart=0.65)

@@ -16,7 +16,7 @@ from headscope.measures.patterns.resampling import SIZE, overlaps, resampled
 from headscope.measures.patterns.synthetic import synthetic_map
 
 #: What `headscope patterns train` does unless told otherwise; the shipped weights are its result.
-N_MAPS, EPOCHS, BATCH, SEED, RATE = 24_000, 10, 128, 1908, 2e-3
+N_MAPS, EPOCHS, BATCH, SEED, RATE = 24_000, 12, 128, 1908, 2e-3
 #: Which shape comes when: blocks are rarer than the others, in life too.
 TURNS = (0, 1, 2, 3, 4, 0, 1, 2, 4)
 

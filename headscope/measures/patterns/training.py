@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 import torch
 from jaxtyping import Float, Int
+from threadpoolctl import threadpool_limits
 from torch import Tensor, nn
 
 from headscope.measures.patterns.classes import PATTERNS
@@ -38,11 +39,12 @@ def synthetic_images(
     """Made-up maps, as many of each shape (of blocks half as many), with their labels."""
     targets = np.resize(TURNS, n_maps)
     parts = []
-    for start in range(0, n_maps, 2000):
-        stop = min(start + 2000, n_maps)
-        made = (synthetic_map(PATTERNS[targets[i]], seed + i) for i in range(start, stop))
-        parts.append(images_of(made))
-        said(f"{stop:,} of {n_maps:,} maps made")
+    with threadpool_limits(1):  # small products: more threads would only wait for each other
+        for start in range(0, n_maps, 2000):
+            stop = min(start + 2000, n_maps)
+            made = (synthetic_map(PATTERNS[targets[i]], seed + i) for i in range(start, stop))
+            parts.append(images_of(made))
+            said(f"{stop:,} of {n_maps:,} maps made")
     return torch.cat(parts), torch.from_numpy(targets)
 
 

@@ -1,5 +1,5 @@
 """`python -m headscope` is the command `headscope`."""
 
-from headscope.cli import main
+from headscope.cli import start
 
-main()
+start()

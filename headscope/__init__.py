@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from headscope.version import __version__
 
 if TYPE_CHECKING:
-    from headscope.api import Run, analyze, load, open_run, parse_probe
+    from headscope.api import Run, analyze, load, open_run, parse_probe, view
     from headscope.corpora import Corpus, shipped_corpus
     from headscope.models import Tap
 
@@ -26,6 +26,7 @@ _HOMES = {
     "load": "headscope.api",
     "open_run": "headscope.api",
     "parse_probe": "headscope.api",
+    "view": "headscope.api",
     "Corpus": "headscope.corpora",
     "shipped_corpus": "headscope.corpora",
     "Tap": "headscope.models",
@@ -41,6 +42,7 @@ __all__ = [
     "open_run",
     "parse_probe",
     "shipped_corpus",
+    "view",
 ]
 
 

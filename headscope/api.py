@@ -15,10 +15,11 @@ if TYPE_CHECKING:
     from headscope.analyses.clusters import Clustering
     from headscope.analyses.role_test import RoleTest
     from headscope.corpora import Corpus
+    from headscope.explorer.saved_view import AttentionView
     from headscope.figures import Atlas, Passport, Picture
     from headscope.models import LoadedModel
 
-__all__ = ["Run", "analyze", "load", "open_run", "parse_probe"]
+__all__ = ["Run", "analyze", "load", "open_run", "parse_probe", "view"]
 
 
 class Run(store.Run):
@@ -126,6 +127,32 @@ def analyze(
     folder = Path(output or Path(tempfile.mkdtemp(prefix="headscope-")) / "run")
     run_pass(loaded, corpus, folder, measures=chosen, **options)
     return open_run(folder)
+
+
+def view(
+    model: str | Path | nn.Module | LoadedModel,
+    text: str,
+    pair: str = "",
+    *,
+    edits: Mapping[str, str] | None = None,
+    head: str = "",
+    tokenizer: Any = None,
+) -> AttentionView:
+    """Look at a model's attention over one text, or a pair, inside a notebook.
+
+    Lines and maps of every head, by word or by token. `edits` also shows what changes when heads
+    are edited, `{"zero": "3-1"}` for one; `head` is looked at first. The page needs no server and
+    stays when the notebook is saved; `.save(path)` writes it to a file.
+    """
+    from headscope.explorer.live.loading import load_with_head
+    from headscope.explorer.saved_view import AttentionView
+    from headscope.models import LoadedModel
+    from headscope.models import load as load_model
+
+    if not isinstance(model, LoadedModel):
+        is_name = isinstance(model, str | Path)
+        model = load_with_head(str(model)) if is_name else load_model(model, tokenizer)
+    return AttentionView.of(model, text, pair, edits=edits, head=head)
 
 
 def parse_probe(

@@ -64,7 +64,7 @@ def compare_runs(
     for after in others:
         check_comparable(before, after)
     tables: dict[str, dict[str, list[Any]]] = {}
-    for after, name in zip(others, _names(others), strict=True):
+    for after, name in zip(others, different_names(others), strict=True):
         pair = paired(before, after)
         for table, columns in (
             ("role_changes", role_changes(pair, name)),
@@ -87,7 +87,7 @@ def write_comparison(
     first = before.record
     record = RunRecord(
         request=Request(
-            model={"before": first.model.name, "after": _names(others)},
+            model={"before": first.model.name, "after": different_names(others)},
             corpus=first.request.corpus,
             settings={
                 "compared": [
@@ -101,7 +101,7 @@ def write_comparison(
             engine={"name": "compare"},
         ),
         model=others[0].record.model.model_copy(
-            update={"name": f"{', '.join(_names(others))} against {first.model.name}"}
+            update={"name": f"{', '.join(different_names(others))} against {first.model.name}"}
         ),
         corpus=first.corpus,
         counts=first.counts,
@@ -112,7 +112,7 @@ def write_comparison(
     return open_run(output)
 
 
-def _names(runs: Sequence[Run]) -> list[str]:
+def different_names(runs: Sequence[Run]) -> list[str]:
     """A different name for every run: its model's, then its folder's, then its number as well."""
     names = [run.record.model.name for run in runs]
     folders, numbers = [run.path.name for run in runs], [str(i + 1) for i in range(len(runs))]

@@ -74,6 +74,13 @@ def compare(
         check_writable(output, resume=False)
     options = RoleTestOptions(parse_tau(tau), alpha, test, correction)
     opened = [open_run(path) for path in runs]
+    from headscope.analyses.probe_models import are_probes
+
+    if are_probes(opened):
+        from headscope.cli.compare_probes import run_probe_comparison
+
+        run_probe_comparison(opened, output, as_json=as_json)
+        return
     tables = compare_runs(opened, options)
     if output is not None:
         from headscope.figures import render_report

@@ -52,7 +52,7 @@ def _backward(
     values: dict[tuple[str, Place], Value] = {}
     with (
         torch.enable_grad(),
-        _constant(model.model),
+        constant(model.model),
         Tap(model.model, gradients=True, layout=model.layout) as tap,
     ):
         output = tap.forward(batch)
@@ -67,7 +67,7 @@ def _backward(
 
 
 @contextmanager
-def _constant(model: nn.Module) -> Iterator[None]:
+def constant(model: nn.Module) -> Iterator[None]:
     """No gradient for the weights: only the maps are asked about."""
     trained = [p for p in model.parameters() if p.requires_grad]
     for parameter in trained:

@@ -14,13 +14,14 @@ from headscope.figures.atlas_view import Atlas
 from headscope.figures.export import export_figure
 from headscope.figures.picture import Picture, Table
 from headscope.figures.registered import FIGURES, Figure, RunLike, available, draw, figure
-from headscope.figures.report import render_atlas, render_report
+from headscope.figures.report import PageLinks, render_atlas, render_report
 
 __all__ = [
     "FIGURES",
     "PASSPORT",
     "Atlas",
     "Figure",
+    "PageLinks",
     "Passport",
     "Picture",
     "Row",

@@ -51,6 +51,20 @@ class Card:
     first: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class PageLinks:
+    """Where a page leads when it is served rather than opened from disk.
+
+    `pages` are (title, address); `heads` likewise, with the head's name to be added at the end.
+    """
+
+    pages: tuple[tuple[str, str], ...] = ()
+    heads: tuple[tuple[str, str], ...] = ()
+
+
+#: A page that is opened from disk leads nowhere.
+NO_LINKS = PageLinks()
+
 #: The parts of the atlas's script, in one closure.
 _ATLAS_PARTS = ("data", "state", "tint", "glyph", "choice", "passport", "controls", "grid")
 _N_SENTENCES = 3
@@ -58,18 +72,18 @@ _N_SENTENCES = 3
 _N_NAME, _N_SENTENCE = 200, 1000
 
 
-def render_report(run: RunLike | Sequence[RunLike]) -> str:
+def render_report(run: RunLike | Sequence[RunLike], *, links: PageLinks = NO_LINKS) -> str:
     """The report as HTML text; write it as UTF-8.
 
     Several runs of the same layout give one page with their differences; the first is what the
     others are compared with.
     """
-    return _page(_several(run), figures=True)
+    return _page(_several(run), figures=True, links=links)
 
 
-def render_atlas(run: RunLike | Sequence[RunLike]) -> str:
+def render_atlas(run: RunLike | Sequence[RunLike], *, links: PageLinks = NO_LINKS) -> str:
     """The report without its figures: light enough to live inside a notebook."""
-    return _page(_several(run), figures=False)
+    return _page(_several(run), figures=False, links=links)
 
 
 def _several(run: RunLike | Sequence[RunLike]) -> list[ReadOnce]:
@@ -79,7 +93,7 @@ def _several(run: RunLike | Sequence[RunLike]) -> list[ReadOnce]:
     return [ReadOnce(one) for one in runs]
 
 
-def _page(runs: list[ReadOnce], *, figures: bool) -> str:
+def _page(runs: list[ReadOnce], *, figures: bool, links: PageLinks) -> str:
     names = run_names(runs)
     check_layouts(runs, names)
     run, shapes = runs[0], shapes_of(runs[0])
@@ -110,7 +124,8 @@ def _page(runs: list[ReadOnce], *, figures: bool) -> str:
         findings=[plain_text(s, _N_SENTENCE) for s in dict.fromkeys(told)][:n_told],
         kinds=kinds_tables(kinds, names, shapes),
         rule=kinds[0].rule if kinds[0] else "",
-        atlas=atlas_data(runs, names, shapes) if shapes else None,
+        atlas={**atlas_data(runs, names, shapes), "links": links.heads} if shapes else None,
+        links=links.pages,
         facts=_facts(record, n_sequences, n_tokens),
         cards=cards,
         figures=figures,
@@ -191,6 +206,7 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     environment.filters["tied"] = _tied
+    environment.filters["plain"] = lambda text: plain_text(str(text), _N_SENTENCE)
     return environment
 
 

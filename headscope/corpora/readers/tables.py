@@ -18,17 +18,22 @@ Row = tuple[int, list[str]]
 @READERS.register("tsv")
 def read_tsv(source: Source, options: ReadOptions) -> Iterator[Sequence]:
     """Tab-separated columns under a header; quotation marks are ordinary characters."""
-    rows = ((number, line.split("\t")) for number, line in source.lines() if line.strip())
-    return _read(rows, source, options)
+    return _read(tsv_rows(source), source, options)
 
 
 @READERS.register("csv")
 def read_csv(source: Source, options: ReadOptions) -> Iterator[Sequence]:
     """Comma-separated columns under a header; a quoted cell may hold commas and line breaks."""
-    return _read(_csv_rows(source), source, options)
+    return _read(csv_rows(source), source, options)
 
 
-def _csv_rows(source: Source) -> Iterator[Row]:
+def tsv_rows(source: Source) -> Iterator[Row]:
+    """Numbered rows of cells, the header first."""
+    return ((number, line.split("\t")) for number, line in source.lines() if line.strip())
+
+
+def csv_rows(source: Source) -> Iterator[Row]:
+    """Numbered rows of cells, the header first."""
     table = csv.reader((line + "\n" for _, line in source.lines()), strict=True)
     first = 1
     try:
@@ -41,17 +46,24 @@ def _csv_rows(source: Source) -> Iterator[Row]:
 
 
 def _read(rows: Iterator[Row], source: Source, options: ReadOptions) -> Iterator[Sequence]:
-    header: list[str] | None = None
     columns: Columns | None = None
+    for number, record in named_cells(rows, source):
+        if columns is None:
+            columns = Columns.choose(record, options, source, number)
+            continue
+        yield columns.sequence(record, source, number)
+
+
+def named_cells(rows: Iterator[Row], source: Source) -> Iterator[tuple[int, dict[str, str]]]:
+    """Numbered rows with their cells by name; the first one is the header itself."""
+    header: list[str] | None = None
     for number, cells in rows:
-        if header is None or columns is None:
+        if header is None:
             header = cells
             _refuse_twins(header, source, number)
-            columns = Columns.choose(header, options, source, number)
-            continue
         if len(cells) != len(header):
             raise source.error(f"{len(cells)} columns", f"{len(header)}, as in the header", number)
-        yield columns.sequence(dict(zip(header, cells, strict=True)), source, number)
+        yield number, dict(zip(header, cells, strict=True))
 
 
 def _refuse_twins(header: list[str], source: Source, line: int) -> None:

@@ -29,12 +29,6 @@ def gradient(run: RunLike) -> Rows:
     )
 
 
-@section("importance", title="Importance", tables=("importance",), order=92)
-def importance(run: RunLike) -> Rows:
-    """The gradient of the loss with respect to a gate on the head (Michel et al. 2019)."""
-    return _one_number(run, "importance", "score", "gate gradient", "number")
-
-
 @section(
     "similarity",
     title="Change",

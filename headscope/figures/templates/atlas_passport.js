@@ -111,5 +111,6 @@ const fillPassport = (place, state) => {
   const names = several ? el("ol", { class: "runs" }, ...data.runs.map((one) => el("li", {}, el("bdi", {}, one.name)))) : null;
   const sections = data.sections.map((section) => sectionOf(section, state.head)).filter((x) => x);
   const empty = el("p", { class: "note" }, sections.length ? "Ranges are 95 % intervals; n is what was counted." : "No table speaks of this head.");
-  place.replaceChildren(top, ...[names, ...sections, empty].filter((x) => x));
+  const links = data.links.length ? el("p", { class: "go-on" }, ...data.links.map(([title, to]) => el("a", { href: to + encodeURIComponent(state.head) }, title))) : null;
+  place.replaceChildren(top, ...[links, names, ...sections, empty].filter((x) => x));
 };

@@ -1,0 +1,287 @@
+"""From a model and a task to a run that says what every ablation changes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field
+
+from headscope.ablations import Ablation, Sweep, choose, effects, interactions
+from headscope.ablations.run_groups import groups_of
+from headscope.ablations.selection import Combine, Groups, accumulated, parse_by
+from headscope.analyses import run_analyses
+from headscope.engine.progress import Progress, Silent
+from headscope.engine.task_gradients import task_gradients
+from headscope.engine.task_record import task_record
+from headscope.errors import UsageError
+from headscope.figures import render_report
+from headscope.measures import Total
+from headscope.measures.head_importance import HeadImportance
+from headscope.models import EDITS, LoadedModel
+from headscope.stats import percentile_interval, resamples
+from headscope.store import MeasureRecord, Run, RunWriter, open_run
+from headscope.tasks import Prepared, Split, Task, gold_numbers
+from headscope.types import HeadId, Result
+
+Floats = NDArray[np.float64]
+
+#: With a target precision: examples before the first look, and resamples of a look.
+_BURN_IN, _N_LOOK = 100, 400
+
+
+class AblationOptions(BaseModel):
+    """What is switched off, how, and how precisely."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    by: str = Field("head", description="which heads together")
+    how: str = Field("uniform", description="the edit")
+    combine: tuple[Combine, ...] = Field(("single",), description="groups alone, in pairs …")
+    renormalise: bool = Field(False, description="intra, inter: rows sum to 1 again")
+    steps: int | None = Field(None, ge=1, description="accumulate: at most so many heads")
+    precision: float | None = Field(None, gt=0, description="half an interval that is enough")
+    importance: bool = Field(True, description="also the gradient's estimate")
+    n_resamples: int = Field(9999, ge=99, description="of the paired bootstrap")
+    seed: int = Field(0, ge=0, description="of the bootstrap and the order")
+    shard_size: int = Field(128, ge=1, description="examples between checkpoints")
+    batch_tokens: int = Field(256, ge=1, description="tokens in a batch before it is widened")
+    wide_tokens: int = Field(2048, ge=1, description="tokens in a widened batch")
+    max_tokens: int | None = Field(None, ge=2, description="longest input; by default the task's")
+
+
+def ablate(
+    model: LoadedModel,
+    task: Task,
+    split: Split,
+    output: Path,
+    *,
+    options: AblationOptions | None = None,
+    roles_of: Run | None = None,
+    fast: bool = True,
+    resume: bool = False,
+    progress: Progress | None = None,
+) -> Run:
+    """Switch heads off and write what it does to the task's metrics as a run.
+
+    `roles_of` is a run whose roles and clusters can be selected; they are carried over, so that
+    what heads do stands beside what they are for. A killed run goes on with `resume=True`.
+    """
+    options, progress = options or AblationOptions(), progress or Silent()
+    started = time.monotonic()
+    kind, rest = parse_by(options.by)
+    groups = Groups() if roles_of is None else groups_of(roles_of)
+    ablations = choose(options.by, model.layout, groups, options.combine)
+    if options.how not in EDITS:
+        EDITS[options.how]  # its own message
+    task = task.for_model(model)
+    encoder = task.encoder(model, options.max_tokens)
+    progress.stage(f"Reading {split.name}")
+    prepared, counts = task.prepare(split, encoder)
+    if options.precision is not None:
+        order = np.random.default_rng(options.seed).permutation(len(prepared))
+        prepared = [prepared[i] for i in order]
+    settings = options.model_dump(mode="json")
+    settings["max_tokens"] = encoder.max_tokens
+    record = task_record(
+        model,
+        task,
+        split,
+        prepared,
+        counts,
+        MeasureRecord(name="ablation", parameters=settings),
+        carried=None if roles_of is None else roles_of.record.request_digest,
+    )
+    with RunWriter.open(output, record, resume=resume) as writer:
+        if not writer.already_complete:
+            edit: dict[str, Any] = {"renormalise": True} if options.renormalise else {}
+            sweep = Sweep(
+                model,
+                task,
+                options.how,
+                options=edit,
+                fast=fast,
+                batch_tokens=options.batch_tokens,
+                wide_tokens=options.wide_tokens,
+            )
+            room = _Room(sweep, writer, options, progress)
+            tables: dict[str, Any] = {}
+            gold = gold_numbers(prepared)
+            if options.importance and kind in ("head", "accumulate", "pairs"):
+                tables.update(_importance(model, task, prepared, progress))
+            if kind == "accumulate":
+                found = _accumulate(room, rest, ablations, prepared, tables)
+            else:
+                found = (ablations, *room.all_of(ablations, prepared))
+            progress.stage("Resampling")
+            shared = {"n_resamples": options.n_resamples, "seed": options.seed}
+            ablations, baseline, values = found
+            tables["ablation"] = effects(
+                task, gold, baseline, values, ablations, options.how, **shared
+            )
+            if kind == "pairs":
+                tables["interaction"] = interactions(
+                    task, gold, baseline, values, ablations, options.how, **shared
+                )
+            for name in ("roles", "clusters"):
+                if roles_of is not None and name in roles_of.tables:
+                    table = roles_of.table(name)
+                    tables[name] = dict(zip(table.column_names, table.columns, strict=True))
+            seconds = {"ablate_seconds": time.monotonic() - started}
+            notes = [] if sweep.fast or not fast else [_SLOW.format(model.name)]
+            done = writer.record.updated(timings=seconds, notes=notes)
+            writer.complete({"ablation": Result(tables)}, done)
+    run = open_run(output)
+    if not (run.path / "report.html").exists():
+        run_analyses(run)
+        progress.stage("Drawing the report")
+        run.write_file("report.html", render_report(run))
+    return run
+
+
+_SLOW = "the layers of {} cannot be skipped: every ablation ran the whole model"
+
+
+@dataclass
+class _Room:
+    """Sweeps whose shards are kept, numbered in the order in which they come."""
+
+    sweep: Sweep
+    writer: RunWriter
+    options: AblationOptions
+    progress: Progress
+    n_shards: int = 0
+
+    def all_of(
+        self,
+        ablations: Sequence[Ablation],
+        prepared: Sequence[Prepared],
+        standing: frozenset[HeadId] = frozenset(),
+        title: str = "Switching heads off",
+    ) -> tuple[Floats, Floats]:
+        """The answers without and with every ablation; those decided early are NaN."""
+        n, width = len(prepared), len(self.sweep.task.columns)
+        baseline, values = np.full((n, width), np.nan), np.full((len(ablations), n, width), np.nan)
+        active = np.ones(len(ablations), dtype=bool)
+        done = self.writer.finished_shards()
+        self.progress.stage(title, n * len(ablations))
+        for start in range(0, n, self.options.shard_size):
+            rows = slice(start, start + self.options.shard_size)
+            part = prepared[rows]
+            index, self.n_shards = self.n_shards, self.n_shards + 1
+            if index in done:
+                arrays, _ = self.writer.load_shard(index)
+                baseline[rows], values[:, rows] = arrays["baseline"], arrays["values"]
+                self.progress.advance(len(part) * len(ablations), 0)
+            else:
+                chosen = np.flatnonzero(active)
+                found, many = self.sweep.answers(
+                    part,
+                    [ablations[i] for i in chosen],
+                    standing=standing,
+                    advance=lambda k: self.progress.advance(k, 0),
+                )
+                baseline[rows], values[chosen, rows] = found, many
+                shard = {"baseline": baseline[rows], "values": values[:, rows]}
+                self.writer.save_shard(index, shard, {})
+                self.progress.advance(len(part) * int((~active).sum()), 0)
+            if self.options.precision is not None and rows.stop >= _BURN_IN:
+                active &= ~self._decided(prepared[: rows.stop], baseline, values, active)
+                if not active.any():
+                    break
+        return baseline, values
+
+    def _decided(
+        self,
+        prepared: Sequence[Prepared],
+        baseline: Floats,
+        values: Floats,
+        active: NDArray[np.bool_],
+    ) -> NDArray[np.bool_]:
+        """The ablations whose interval is narrow enough by now."""
+        task, n = self.sweep.task, len(prepared)
+        metric, gold = task.all_metrics()[0], gold_numbers(prepared)
+        counts = next(resamples(n, _N_LOOK, self.options.seed))
+        before = metric.resampled(task.named(baseline[:n]), gold, counts)
+        found = np.zeros(len(values), dtype=bool)
+        for i in np.flatnonzero(active):
+            after = metric.resampled(task.named(values[i, :n]), gold, counts)
+            low, high = percentile_interval(after - before)
+            found[i] = (high - low) / 2 <= (self.options.precision or 0.0)
+        return found
+
+
+def _importance(
+    model: LoadedModel, task: Task, prepared: Sequence[Prepared], progress: Progress
+) -> dict[str, Any]:
+    progress.stage("Importance by gradient", len(prepared))
+    measure = HeadImportance()
+    values = task_gradients(model, task, [measure], prepared, advance=progress.advance)
+    total = Total(model.layout, {place: value for (_, place), value in values.items()})
+    return dict(measure.finish(total).tables)
+
+
+def _accumulate(
+    room: _Room,
+    order_by: str,
+    ablations: Sequence[Ablation],
+    prepared: Sequence[Prepared],
+    tables: dict[str, Any],
+) -> tuple[list[Ablation], Floats, Floats]:
+    """More and more heads; the order comes from every other example, the curve from the others."""
+    task, model = room.sweep.task, room.sweep.model
+    ordering, scoring = prepared[::2], prepared[1::2]
+    if not scoring:
+        raise UsageError("an accumulation needs at least two examples")
+    n_steps = min(room.options.steps or len(ablations), len(ablations))
+    heads = [next(iter(a.heads)) for a in ablations]
+    if order_by == "importance":
+        found = _importance(model, task, ordering, room.progress)["importance"]
+        score = {
+            HeadId(int(layer), int(head), stack): float(value)
+            for stack, layer, head, value in zip(
+                found["stack"], found["layer"], found["head"], found["score"], strict=True
+            )
+        }
+        order = sorted(heads, key=lambda head: (score[head], head))
+    elif order_by == "change":
+        baseline, values = room.all_of(ablations, ordering, title="Ordering heads")
+        harm = _harms(task, gold_numbers(ordering), baseline, values)
+        order = [heads[i] for i in sorted(range(len(heads)), key=lambda i: (*harm[i], heads[i]))]
+    else:
+        order = []
+        while len(order) < n_steps:
+            left = [a for a in ablations if next(iter(a.heads)) not in order]
+            title = f"Step {len(order) + 1} of {n_steps}"
+            baseline, values = room.all_of(left, ordering, frozenset(order), title)
+            harm = _harms(task, gold_numbers(ordering), baseline, values)
+            best = min(range(len(left)), key=lambda i: (*harm[i], sorted(left[i].heads)))
+            order.append(next(iter(left[best].heads)))
+    steps = accumulated(order[:n_steps])
+    baseline, values = room.all_of(steps, scoring, title="The pruning curve")
+    whole = np.full((len(prepared), baseline.shape[1]), np.nan)
+    many = np.full((len(steps), len(prepared), baseline.shape[1]), np.nan)
+    whole[1::2], many[:, 1::2] = baseline, values
+    return steps, whole, many
+
+
+def _harms(
+    task: Task, gold: Floats, baseline: Floats, values: Floats
+) -> list[tuple[float, float]]:
+    """What is lost of the first metric, and in doubt of the loss, with every ablation."""
+    metrics = task.all_metrics()
+    first, loss = metrics[0], metrics[-1]
+    named = task.named(baseline)
+    found = []
+    for one in values:
+        lost = first.score(task.named(one), gold) - first.score(named, gold)
+        more = loss.score(task.named(one), gold) - loss.score(named, gold)
+        found.append((-lost if first.higher_is_better else lost, more))
+    return found
+
+

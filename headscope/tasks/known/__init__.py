@@ -1,0 +1,1 @@
+"""The tasks headscope brings."""

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import jinja2
+from altair.utils.schemapi import debug_mode
 from markupsafe import Markup
 
 from headscope.errors import UsageError
@@ -28,9 +29,9 @@ from headscope.figures.atlas.overview import kinds_tables
 from headscope.figures.atlas.plain_text import plain_text
 from headscope.figures.atlas.run_heads import ReadOnce, plain_record, shapes_of
 from headscope.figures.atlas.summary import summary
-from headscope.figures.image import vega_lite_version
 from headscope.figures.picture import Picture
 from headscope.figures.registered import RunLike, available
+from headscope.figures.vega_bundle import vega_bundle
 from headscope.version import __version__
 
 #: With more rows of data a chart is drawn on canvas, which is faster; else as SVG, which prints
@@ -110,7 +111,7 @@ def _page(runs: list[ReadOnce], *, figures: bool, links: PageLinks) -> str:
     n_told = max(_N_SENTENCES, len(changes))
     scripts = [
         _atlas_script(),
-        *([_libraries()] if cards else []),
+        *([_inline_script(vega_bundle())] if cards else []),
         _inline_script(_source("report.js")),
     ]
     n_sequences, n_tokens = provenance.amounts(record)
@@ -148,7 +149,9 @@ def _cards(runs: list[ReadOnce], names: list[str], datasets: dict[str, Any]) -> 
     seen: set[str] = set()
     for unit, i in found:
         name = unit.name if i == 0 else f"{unit.name}-{i + 1}"
-        card = _card(name, unit.draw(runs[i]), datasets)
+        # Altair checks every part of every chart against its schema; the tests have done so
+        with debug_mode(False):
+            card = _card(name, unit.draw(runs[i]), datasets)
         title = names[i] if len(runs) > 1 else ""
         cards.append(replace(card, run=title, first=unit.name not in seen))
         seen.add(unit.name)
@@ -225,16 +228,6 @@ def _source(name: str) -> str:
     environment = _environment()
     assert environment.loader is not None
     return environment.loader.get_source(environment, name)[0]
-
-
-@functools.cache
-def _libraries() -> Markup:
-    """Vega, Vega-Lite and Vega-Embed as one script, made by vl-convert without the network."""
-    import vl_convert
-
-    snippet = "window.vegaEmbed = vegaEmbed;"
-    bundle: str = vl_convert.javascript_bundle(snippet, vl_version=vega_lite_version())
-    return _inline_script(bundle)
 
 
 def _inline_script(source: str) -> Markup:

@@ -16,31 +16,50 @@ from typing import TYPE_CHECKING, Any
 from headscope.version import __version__
 
 if TYPE_CHECKING:
-    from headscope.api import Run, analyze, load, open_run, parse_probe, view
+    from headscope.api import (
+        Run,
+        ablate,
+        analyze,
+        finetune,
+        load,
+        open_run,
+        parse_probe,
+        probe,
+        view,
+    )
     from headscope.corpora import Corpus, shipped_corpus
+    from headscope.engine.vectorizer import HeadVectorizer
     from headscope.models import Tap
 
 _HOMES = {
     "Run": "headscope.api",
+    "ablate": "headscope.api",
     "analyze": "headscope.api",
+    "finetune": "headscope.api",
     "load": "headscope.api",
     "open_run": "headscope.api",
     "parse_probe": "headscope.api",
+    "probe": "headscope.api",
     "view": "headscope.api",
     "Corpus": "headscope.corpora",
+    "HeadVectorizer": "headscope.engine.vectorizer",
     "shipped_corpus": "headscope.corpora",
     "Tap": "headscope.models",
 }
 
 __all__ = [
     "Corpus",
+    "HeadVectorizer",
     "Run",
     "Tap",
     "__version__",
+    "ablate",
     "analyze",
+    "finetune",
     "load",
     "open_run",
     "parse_probe",
+    "probe",
     "shipped_corpus",
     "view",
 ]

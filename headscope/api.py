@@ -18,8 +18,20 @@ if TYPE_CHECKING:
     from headscope.explorer.saved_view import AttentionView
     from headscope.figures import Atlas, Passport, Picture
     from headscope.models import LoadedModel
+    from headscope.probes.probe_task import ProbeTask
+    from headscope.tuning import Tuned
 
-__all__ = ["Run", "analyze", "load", "open_run", "parse_probe", "view"]
+__all__ = [
+    "Run",
+    "ablate",
+    "analyze",
+    "finetune",
+    "load",
+    "open_run",
+    "parse_probe",
+    "probe",
+    "view",
+]
 
 
 class Run(store.Run):
@@ -187,4 +199,102 @@ def parse_probe(
     folder = Path(output or Path(tempfile.mkdtemp(prefix="headscope-")) / "run")
     asked = ProbeOptions(**(parameters or {}))
     run_probes(loaded, learning, scoring, folder, vectors=known, options=asked, **options)
+    return open_run(folder)
+
+
+def probe(
+    model: str | Path | nn.Module | LoadedModel,
+    tasks: str | Path | ProbeTask | Iterable[str | Path | ProbeTask],
+    output: str | Path | None = None,
+    *,
+    data: str | Path | None = None,
+    tokenizer: Any = None,
+    settings: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> Run:
+    """Train a small classifier on every head's output, and one on the best heads together.
+
+    `tasks` are files of labelled texts, or names such as "MRPC" whose files are in `data`;
+    `settings` those of `headscope.engine.probe.ProbeSettings`, `options` the others of
+    `headscope.engine.probe.probe`. Without `output` the run goes to a new temporary folder.
+    """
+    from headscope.engine.probe import ProbeSettings
+    from headscope.engine.probe import probe as run_probes
+    from headscope.models import LoadedModel
+    from headscope.models import load as load_model
+    from headscope.probes.probe_task import ProbeTask
+    from headscope.probes.task_files import read_task
+
+    asked = ProbeSettings(**(settings or {}))
+    listed = [tasks] if isinstance(tasks, str | Path | ProbeTask) else list(tasks)
+    folder = None if data is None else Path(data)
+    read = [
+        task if isinstance(task, ProbeTask) else read_task(str(task), data=folder, seed=asked.seed)
+        for task in listed
+    ]
+    loaded = model if isinstance(model, LoadedModel) else load_model(model, tokenizer)
+    path = Path(output or Path(tempfile.mkdtemp(prefix="headscope-")) / "run")
+    run_probes(loaded, read, path, settings=asked, **options)
+    return open_run(path)
+
+
+def finetune(
+    model: str | Path,
+    task: str,
+    data: str | Path,
+    output: str | Path,
+    *,
+    train_rows: int | None = None,
+    resume: bool = False,
+    **options: Any,
+) -> Tuned:
+    """Fine-tune a model on a task; the result says where the model is and what it scores.
+
+    `options` are those of `headscope.tuning.TuningOptions`: `epochs`, `learning_rate`, `seed` …
+    """
+    from headscope.engine.task_data import read_part
+    from headscope.engine.tune import tune
+    from headscope.tasks import DataOptions, find_task
+    from headscope.tuning import TuningOptions
+
+    asked = TuningOptions(**options)
+    rows = DataOptions(rows=train_rows, seed=asked.seed)
+    chosen, train = read_part(find_task(task), "train", data=Path(data), options=rows)
+    chosen, dev = read_part(chosen, "dev", data=Path(data))
+    return tune(str(model), chosen, train, dev, Path(output), options=asked, resume=resume)
+
+
+def ablate(
+    model: str | Path | LoadedModel,
+    task: str,
+    data: str | Path,
+    output: str | Path | None = None,
+    *,
+    rows: int | None = None,
+    roles_of: store.Run | None = None,
+    resume: bool = False,
+    **options: Any,
+) -> Run:
+    """Switch heads off and measure what that does to a task.
+
+    `options` are those of `headscope.engine.ablate.AblationOptions`: `by`, `how`, `combine` …
+    `roles_of` is a run whose roles and clusters can be selected. Without `output` the run goes to a
+    new temporary folder.
+    """
+    from headscope.engine.ablate import AblationOptions
+    from headscope.engine.ablate import ablate as run_ablations
+    from headscope.engine.task_data import load_for_task, read_part
+    from headscope.models import LoadedModel
+    from headscope.tasks import DataOptions, find_task
+
+    asked = AblationOptions(**options)
+    chosen = find_task(task)
+    if isinstance(model, LoadedModel):
+        loaded, chosen = model, chosen.for_model(model)
+    else:
+        loaded, chosen = load_for_task(str(model), chosen)
+    reading = DataOptions(rows=rows, seed=asked.seed)
+    chosen, split = read_part(chosen, "dev", data=Path(data), options=reading)
+    folder = Path(output or Path(tempfile.mkdtemp(prefix="headscope-")) / "run")
+    run_ablations(loaded, chosen, split, folder, options=asked, roles_of=roles_of, resume=resume)
     return open_run(folder)

@@ -50,7 +50,9 @@ class Blocks(Edit):
         self, weights: Float[Tensor, "batch head query key"], site: Site
     ) -> Float[Tensor, "batch head query key"]:
         here = [
-            sorted(h.head for h in edit.heads or () if (h.stack, h.layer) == (site.stack, site.layer))
+            sorted(
+                h.head for h in edit.heads or () if (h.stack, h.layer) == (site.stack, site.layer)
+            )
             for edit in self.edits
         ]
         if not any(here):

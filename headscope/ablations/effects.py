@@ -21,7 +21,9 @@ from headscope.tasks import Task
 Floats = NDArray[np.float64]
 
 
-def _stars(task: Task, gold: Floats, given: Sequence[Floats], n_resamples: int, seed: int) -> Floats:
+def _stars(
+    task: Task, gold: Floats, given: Sequence[Floats], n_resamples: int, seed: int
+) -> Floats:
     """Every metric of every set of answers on every resample: [metric, answers, resample]."""
     metrics = task.all_metrics()
     named = [task.named(answers) for answers in given]
@@ -59,17 +61,17 @@ def effects(
         mine = np.flatnonzero(which.ravel() == number)
         if not kept.any():
             continue
-        given = [baseline[kept], *(values[i][kept] for i in mine)]
+        given = [baseline[kept], *(values[i][kept] for i in mine.tolist())]
         whole = [task.named(one) for one in given]
         stars = _stars(task, gold[kept], given, n_resamples, seed)
         for m, metric in enumerate(task.all_metrics()):
             before = metric.score(whole[0], gold[kept])
-            for j, i in enumerate(mine, 1):
+            for j, i in enumerate(mine.tolist(), 1):
                 value = metric.score(whole[j], gold[kept])
                 low, high = percentile_interval(stars[m, j] - stars[m, 0])
                 p_value = paired_p_value(value - before, stars[m, j] - stars[m, 0])
                 n = int(kept.sum())
-                rows[int(i), m] = (before, value, value - before, low, high, p_value, n)
+                rows[i, m] = (before, value, value - before, low, high, p_value, n)
     for m, name in enumerate(names):
         found = [rows.get((i, m), (np.nan,) * 6 + (0,)) for i in range(len(ablations))]
         p_values = np.array([row[5] for row in found])

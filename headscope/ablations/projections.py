@@ -34,15 +34,14 @@ def output_projections(model: LoadedModel) -> Mapping[Where, nn.Module]:
                     lambda m, args: given.append((m, args[0])) if args else None
                 )
                 undo.callback(hook.remove)
-        tap = undo.enter_context(
-            Tap(model.model, observer=views.append, layout=model.layout)
-        )
+        tap = undo.enter_context(Tap(model.model, observer=views.append, layout=model.layout))
         tap.forward(collate([_few_tokens(model)], pad_id=model.pad_id, device=model.device))
+    at = 0  # layers come one after the other, and two of them may see the same
     for view in views:
         merged = view.z.transpose(1, 2).flatten(2)
-        for module, x in given:
+        for i, (module, x) in enumerate(given[at:], at):
             if x.shape == merged.shape and torch.equal(x.float(), merged):
-                found[view.stack, view.layer] = module
+                found[view.stack, view.layer], at = module, i + 1
                 break
         else:
             raise ModelError(
@@ -58,7 +57,7 @@ def _few_tokens(model: LoadedModel) -> Encoded:
     vocabulary = min(int(model.config.vocab_size), 200)
     ids = [i for i in range(vocabulary) if i not in special and i != model.pad_id][:7]
     eos = getattr(model.config, "eos_token_id", None)
-    if isinstance(eos, int):
+    if isinstance(eos, int) and eos < int(model.config.vocab_size):
         ids[-1] = eos
 
     def side(chosen: list[int]) -> Any:

@@ -98,7 +98,7 @@ def _zero(projection: nn.Module, heads: list[int], n_heads: int) -> int:
     weight: Any = projection.weight
     # a Conv1D keeps [in, out], a Linear [out, in]
     inputs = weight if isinstance(projection, Conv1D) else weight.T
-    width = inputs.shape[0] // n_heads
+    width = int(inputs.shape[0]) // n_heads
     with torch.no_grad():
         for head in heads:
             inputs[head * width : (head + 1) * width] = 0.0

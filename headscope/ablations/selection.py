@@ -20,7 +20,8 @@ BY: Final[Mapping[str, str]] = {
     "cluster": "the heads of every cluster of a run, or of one: cluster:vertical",
     "set": "these heads together: set:3-1,4-2",
     "pairs": "these heads, two by two, for interactions: pairs:3-1,4-2,5-7",
-    "accumulate": "more and more heads: accumulate:importance, accumulate:change, accumulate:greedy",
+    "accumulate": "more and more heads: accumulate:importance, accumulate:change, or "
+    "accumulate:greedy",
 }
 Combine: TypeAlias = Literal["single", "pairs", "all-but-one"]
 ORDERS: Final = ("importance", "change", "greedy")

@@ -6,7 +6,7 @@ layer l − 1 gave out in the unedited pass; the model's own code does the rest,
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -79,7 +79,7 @@ def _replace_forward(module: nn.Module, forward: Any, undo: ExitStack) -> None:
 
 def _shared(module: nn.Module, n_copies: int) -> Any:
     """A projection that works once where all copies are equal, and as ever where they are not."""
-    plain = module.forward
+    plain: Callable[[Tensor], Tensor] = module.forward
 
     def forward(x: Tensor) -> Tensor:
         rows = len(x) // n_copies

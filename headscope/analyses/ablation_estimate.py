@@ -40,4 +40,3 @@ def ablation_estimate(run: Run) -> None:
     if rows:
         columns = {name: [row[name] for row in rows] for name in rows[0]}
         run.add_table("ablation_estimate", columns)
-

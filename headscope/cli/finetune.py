@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -18,7 +18,9 @@ def register(app: typer.Typer) -> None:
 
 def finetune(
     model: Annotated[str, typer.Argument(help="A hub name, a model's folder, or: default.")],
-    task: Annotated[str, typer.Option("--task", help="Such as SST-2, STS-B, SQuAD, classification.")],
+    task: Annotated[
+        str, typer.Option("--task", help="Such as SST-2, STS-B, SQuAD, classification.")
+    ],
     output: Annotated[Path, typer.Option("--output", "-o", help="Where the tuned model goes.")],
     data: Annotated[
         Path | None, typer.Option("--data", help="The data set's folder, or the folder of all.")
@@ -41,6 +43,16 @@ def finetune(
     seeds: Annotated[
         int, typer.Option(min=1, help="Train N times, from --seed on, into OUTPUT/seed-N.")
     ] = 1,
+    pool: Annotated[
+        str | None,
+        typer.Option(help="Classify from: last, best (layer), top-n (heads); several by commas."),
+    ] = None,
+    n_heads: Annotated[
+        int | None, typer.Option(min=1, help="Heads of --pool top-n; by default a layer's.")
+    ] = None,
+    probes: Annotated[
+        Path | None, typer.Option(help="A run of probes that ranks heads; else they are probed.")
+    ] = None,
     patience: Annotated[
         int | None,
         typer.Option(min=1, help="Stop after N looks at held-out training rows without a gain."),
@@ -72,7 +84,7 @@ def finetune(
     from headscope.tuning.folder import TuningFolder
 
     chosen = find_task(task)
-    if seeds == 1:
+    if seeds == 1 and pool is None:
         TuningFolder(output).check(resume=resume)
     elif output.is_file():
         raise UsageError(f"{output} is a file; choose another -o")
@@ -102,13 +114,31 @@ def finetune(
         save_every=save_every,
         max_tokens=max_tokens,
     )
-    shared = {
+    shared: dict[str, Any] = {
         "options": options,
         "resume": resume,
         "device": device,
         "allow_pickle": allow_pickle,
         "allow_remote_code": allow_remote_code,
     }
+    if pool is not None:
+        from headscope.cli.finetune_pools import run_pools
+
+        run_pools(
+            model,
+            chosen,
+            learning,
+            scoring,
+            output,
+            pool=pool,
+            seeds=range(seed, seed + seeds),
+            n_heads=n_heads,
+            probes=probes,
+            quiet=quiet,
+            as_json=as_json,
+            **shared,
+        )
+        return
     try:
         with shown_progress(quiet) as progress:
             if seeds == 1:

@@ -32,7 +32,9 @@ def importance(
 ) -> None:
     """Estimate from gradients what every head of MODEL is worth to a task, in one pass.
 
-    For a language model's own loss over a corpus: headscope analyze --measures importance.
+    The same pass says how much the loss reacts to attention to delimiters and other tokens (table
+    gradient). For a language model's own loss over a corpus: headscope analyze --measures
+    importance,gradient.
     """
     from headscope.cli.console import shown_progress
     from headscope.cli.summary import say

@@ -29,7 +29,7 @@ def parse_probe(
         int | None, typer.Option(min=2, help="N sentences of train, drawn at random.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="The seed of all that is random.")] = 0,
-    max_epochs: Annotated[int, typer.Option(min=1, help="At most so many epochs.")] = 8,
+    max_epochs: Annotated[int, typer.Option(min=1, help="At most so many epochs.")] = 6,
     patience: Annotated[
         int, typer.Option(min=1, help="Stop after so many epochs without a gain.")
     ] = 2,

@@ -46,8 +46,10 @@ def prune(
         typer.echo(json.dumps(report.to_dict(), indent=2))
         return
     pruned = report.pruned
-    typer.echo(f"{len(pruned.heads)} heads removed; loaded again, the outputs are those of the zero "
-               f"edit (largest difference {report.largest_difference:.1g})")  # fmt: skip
+    typer.echo(
+        f"{len(pruned.heads)} heads removed; loaded again, the outputs are those of the zero edit "
+        f"(largest difference {report.largest_difference:.1g})"
+    )
     if pruned.shrunk:
         typer.echo("The projections are smaller.")
     else:

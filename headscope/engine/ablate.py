@@ -94,7 +94,8 @@ def ablate(
         split,
         prepared,
         counts,
-        MeasureRecord(name="ablation", parameters=settings),
+        [MeasureRecord(name="ablation", parameters=settings)],
+        settings,
         carried=None if roles_of is None else roles_of.record.request_digest,
     )
     with RunWriter.open(output, record, resume=resume) as writer:
@@ -182,7 +183,7 @@ class _Room:
                 chosen = np.flatnonzero(active)
                 found, many = self.sweep.answers(
                     part,
-                    [ablations[i] for i in chosen],
+                    [ablations[i] for i in chosen.tolist()],
                     standing=standing,
                     advance=lambda k: self.progress.advance(k, 0),
                 )
@@ -233,10 +234,12 @@ def _accumulate(
     prepared: Sequence[Prepared],
     tables: dict[str, Any],
 ) -> tuple[list[Ablation], Floats, Floats]:
-    """More and more heads; the order comes from every other example, the curve from the others."""
+    """More and more heads; the order comes from a random half, the curve from the other one."""
     task, model = room.sweep.task, room.sweep.model
-    ordering, scoring = prepared[::2], prepared[1::2]
-    if not scoring:
+    shuffled = np.random.default_rng(room.options.seed).permutation(len(prepared))
+    halves = np.sort(shuffled[: len(prepared) // 2]), np.sort(shuffled[len(prepared) // 2 :])
+    ordering, scoring = ([prepared[i] for i in half] for half in halves)
+    if not ordering:
         raise UsageError("an accumulation needs at least two examples")
     n_steps = min(room.options.steps or len(ablations), len(ablations))
     heads = [next(iter(a.heads)) for a in ablations]
@@ -266,13 +269,11 @@ def _accumulate(
     baseline, values = room.all_of(steps, scoring, title="The pruning curve")
     whole = np.full((len(prepared), baseline.shape[1]), np.nan)
     many = np.full((len(steps), len(prepared), baseline.shape[1]), np.nan)
-    whole[1::2], many[:, 1::2] = baseline, values
+    whole[halves[1]], many[:, halves[1]] = baseline, values
     return steps, whole, many
 
 
-def _harms(
-    task: Task, gold: Floats, baseline: Floats, values: Floats
-) -> list[tuple[float, float]]:
+def _harms(task: Task, gold: Floats, baseline: Floats, values: Floats) -> list[tuple[float, float]]:
     """What is lost of the first metric, and in doubt of the loss, with every ablation."""
     metrics = task.all_metrics()
     first, loss = metrics[0], metrics[-1]
@@ -283,5 +284,3 @@ def _harms(
         more = loss.score(task.named(one), gold) - loss.score(named, gold)
         found.append((-lost if first.higher_is_better else lost, more))
     return found
-
-

@@ -20,8 +20,8 @@ from headscope.engine.progress import Progress, Silent
 from headscope.engine.vectors import vector_layout
 from headscope.errors import UsageError
 from headscope.models import LoadedModel, collate
+from headscope.models.sentence_token import Pooling, default_pooling
 from headscope.probes.head_vectors import sentence_vectors
-from headscope.probes.sentence_token import Pooling, default_pooling
 from headscope.store.durable import explained
 from headscope.types import Encoded, HeadId
 from headscope.types import Sequence as Text

@@ -51,7 +51,7 @@ class ProbeOptions(BaseModel):
     held_out: float = Field(
         0.05, gt=0.0, lt=1.0, description="share of train that says when to stop"
     )
-    max_epochs: int = Field(8, ge=1, description="the most that a probe may see of train")
+    max_epochs: int = Field(6, ge=1, description="the most that a probe may see of train")
     patience: int = Field(2, ge=1, description="epochs without gain before a probe stops")
     learning_rate: float = Field(0.005, gt=0.0, description="Adam's, for attention alone")
     vectors_learning_rate: float = Field(0.001, gt=0.0, description="Adam's, with word vectors")

@@ -19,6 +19,7 @@ from headscope.engine.vectors import fill_cache, open_cache
 from headscope.errors import HeadscopeError, UsageError
 from headscope.figures import render_report
 from headscope.models import LoadedModel
+from headscope.models.sentence_token import Pooling, default_pooling
 from headscope.probes.features import Features
 from headscope.probes.head_vectors import VectorLayout
 from headscope.probes.probe_table import (
@@ -32,7 +33,6 @@ from headscope.probes.probe_table import (
 )
 from headscope.probes.probe_task import ProbeTask
 from headscope.probes.protocol import Outcome, Protocol, Rounds
-from headscope.probes.sentence_token import Pooling, default_pooling
 from headscope.probes.senteval_schedule import Schedule
 from headscope.probes.solvers import BySchedule, Fast, Ridge, Solver
 from headscope.probes.vector_cache import VectorCache, text_key

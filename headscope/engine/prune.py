@@ -146,7 +146,7 @@ def _some_batch(model: LoadedModel, n_texts: int = 8, n_tokens: int = 64) -> Bat
     def side(n: int, first: int | None = None) -> Encoded:
         chosen = random.choice(ids, n).astype(np.int64)
         eos = getattr(model.config, "eos_token_id", None)
-        if isinstance(eos, int):
+        if isinstance(eos, int) and eos < int(model.config.vocab_size):
             chosen[-1] = eos
         if first is not None:
             chosen[0] = first

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -25,7 +26,8 @@ def task_record(
     split: Split,
     prepared: Sequence[Prepared],
     counts: Mapping[str, int],
-    measure: MeasureRecord,
+    measures: Sequence[MeasureRecord],
+    settings: Mapping[str, Any],
     carried: str | None = None,
 ) -> RunRecord:
     """The record of a run over the examples of a task."""
@@ -34,9 +36,9 @@ def task_record(
         request=Request(
             model={"name": model.name},
             corpus={"task": task.name, "part": split.name, "carried": carried},
-            measures=(measure,),
-            settings=measure.parameters,
-            seeds={"bootstrap": measure.parameters.get("seed", 0)},
+            measures=tuple(measures),
+            settings=dict(settings),
+            seeds={"bootstrap": settings.get("seed", 0)},
             engine={"name": "local", "threads": torch.get_num_threads()},
         ),
         model=ModelRecord(

@@ -15,7 +15,7 @@ from headscope.corpora import Corpus
 from headscope.engine.embed import Embedding
 from headscope.errors import UsageError
 from headscope.models import LoadedModel, load
-from headscope.probes.sentence_token import Pooling
+from headscope.models.sentence_token import Pooling
 from headscope.types import HeadId
 
 

@@ -13,8 +13,8 @@ from headscope.engine.batches import length_sorted
 from headscope.engine.plan import encoder_for
 from headscope.engine.progress import Progress, Silent
 from headscope.models import LoadedModel, collate
+from headscope.models.sentence_token import Pooling
 from headscope.probes.head_vectors import VectorLayout, sentence_vectors
-from headscope.probes.sentence_token import Pooling
 from headscope.probes.vector_cache import VectorCache, text_key
 from headscope.types import Encoded
 from headscope.types import Sequence as Text

@@ -7,6 +7,7 @@ link would lead to outside the folder is not there.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import os
 import re
 from collections.abc import Iterator
@@ -18,7 +19,9 @@ from headscope.figures.atlas.plain_text import plain_text
 from headscope.store import Run, is_run, open_run
 
 _SIMPLE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
+#: How deep, and into how many folders, one looks: nobody should wait for a whole disk.
 _DEPTH = 6
+_MOST_FOLDERS = 20_000
 #: Label files begin with these bytes; see `labelled_maps.save_labels`.
 _LABELS = "headscope pattern labels"
 _LABEL_BYTES = 16 * 1024 * 1024
@@ -87,7 +90,8 @@ class Folder:
         return path
 
     def _folders(self) -> Iterator[Path]:
-        for at, names, _ in os.walk(self.root, followlinks=False):
+        walk = os.walk(self.root, followlinks=False)
+        for at, names, _ in itertools.islice(walk, _MOST_FOLDERS):
             here = Path(at)
             depth = len(here.relative_to(self.root).parts)
             run = is_run(here)

@@ -119,8 +119,6 @@ class Gate:
         headers = Headers(scope=scope)
         if len(headers.getlist("host")) != 1 or not self._good_host(headers["host"]):
             return answer({"error": "this server does not go by that name"}, 421)
-        if not self._requests.take():
-            return answer({"error": "too many requests; wait a moment"}, 429)
         origin = headers.get("origin")
         if origin is not None and not self._same_origin(origin, headers["host"]):
             return answer({"error": "requests from other sites are refused"}, 403)
@@ -129,7 +127,11 @@ class Gate:
         opens_page = headers.get("sec-fetch-mode") == "navigate" and scope["method"] == "GET"
         if site not in ("none", "same-origin") and not opens_page:
             return answer({"error": "requests from other sites are refused"}, 403)
-        return None if self._token is None else self._token_refusal(scope, headers)
+        refusal = None if self._token is None else self._token_refusal(scope, headers)
+        # counted last, so that nobody who is refused can use up what others may ask
+        if refusal is None and not self._requests.take():
+            return answer({"error": "too many requests; wait a moment"}, 429)
+        return refusal
 
     def _same_origin(self, origin: str, host: str) -> bool:
         return origin.lower() == f"http://{host.lower()}"

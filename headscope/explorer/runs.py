@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections import OrderedDict
 from collections.abc import Callable
@@ -38,6 +39,7 @@ class RunRoutes:
         self.sql = Sql(limits)
         self._questions = Bucket(limits.questions)
         self._pages: OrderedDict[Any, str] = OrderedDict()
+        self._drawing = asyncio.Lock()
 
     def routes(self) -> list[Route]:
         return [
@@ -111,14 +113,15 @@ class RunRoutes:
     async def _page(self, kind: str, runs: list[Run]) -> Response:
         """Drawn here, from the tables: a page that lies in a run's folder may be anyone's."""
         key = (kind, *((run.path, _changed(run)) for run in runs))
-        page = self._pages.get(key)
-        if page is None:
-            draw = render_atlas if kind == "atlas" else render_report
-            links = self._links(runs[0])
-            page = await to_thread.run_sync(lambda: draw(runs, links=links))
-            self._pages[key] = page
-            while len(self._pages) > _PAGES:
-                self._pages.popitem(last=False)
+        async with self._drawing:  # one at a time, and each page once
+            page = self._pages.get(key)
+            if page is None:
+                draw = render_atlas if kind == "atlas" else render_report
+                links = self._links(runs[0])
+                page = await to_thread.run_sync(lambda: draw(runs, links=links))
+                self._pages[key] = page
+                while len(self._pages) > _PAGES:
+                    self._pages.popitem(last=False)
         found = _POLICY.search(page)
         assert found is not None
         policy = f"{unescape(found[1])}; frame-ancestors 'none'"

@@ -28,9 +28,9 @@ from headscope.models import LoadedModel, head_set
 from headscope.models.layout import Layout
 
 #: What the maps of a page may weigh: a notebook is opened, saved and sent around.
-MAX_BYTES = 12 * 1024 * 1024
+MAX_BYTES = 8 * 1024 * 1024
 #: The modules a page needs, each after those it imports.
-_MODULES = (
+MODULES = (
     "dom", "mode", "half", "ask", "scale", "units", "rows", "lines", "map", "pictures", "what_if",
     "saved_source", "live", "view_page",
 )  # fmt: skip
@@ -115,7 +115,7 @@ class AttentionView:
 def joined_modules() -> str:
     """The modules as one script: names they share are unique, so importing is leaving out."""
     parts = []
-    for name in _MODULES:
+    for name in MODULES:
         source = static_files()[f"{name}.js"].decode()
         parts.append(_EXPORT.sub("", _IMPORT.sub("", source)))
     script = "(() => {\n" + "\n".join(parts) + "})();"

@@ -27,6 +27,7 @@ def bound(host: str, port: int) -> socket.socket:
     opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         opened.bind((host.strip("[]"), port))
+        opened.listen(128)  # from now on whoever comes waits, and is not turned away
     except (OSError, OverflowError) as error:
         opened.close()
         taken = isinstance(error, OSError) and error.errno == errno.EADDRINUSE

@@ -35,6 +35,8 @@ def answered(question: dict[str, Any]) -> dict[str, Any]:
         return {"error": str(error)[:2000]}
     except MemoryError:
         return {"error": "query stopped: it needs too much memory"}
+    except UnicodeError:
+        return {"error": "query refused: it has half a character in it"}
     columns = [str(name)[:200] for name in table.column_names]
     rows: list[list[Any]] = []
     left = question["max_bytes"]

@@ -1,4 +1,4 @@
-"""Colour for changes: white is none, one hue for losses, another for gains, safe for everyone."""
+"""Colour for changes: white is none, orange is worse, blue is better, safe for everyone."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ import altair as alt
 RANGE = ("#0072B2", "#8fc3e3", "#f5f5f5", "#f0b48a", "#D55E00")
 
 
-def change_colour(title: str, reach: float, *, length: int, form: str = "+.3~f") -> alt.Color:
-    """A scale that is symmetric about 0, so that white is no change."""
+def change_colour(
+    title: str, reach: float, *, length: int, lower_is_better: bool, form: str = "+.2~g"
+) -> alt.Color:
+    """A scale that is symmetric about 0; orange is worse, whichever way the metric points."""
     reach = reach or 1.0
     legend = alt.Legend(
         title=title,
@@ -21,5 +23,6 @@ def change_colour(title: str, reach: float, *, length: int, form: str = "+.3~f")
         titleLimit=0,
     )
     steps = [-reach, -reach / 2, 0.0, reach / 2, reach]
-    scale = alt.Scale(domain=steps, range=list(RANGE), clamp=True)
+    colours = list(RANGE) if lower_is_better else list(reversed(RANGE))
+    scale = alt.Scale(domain=steps, range=colours, clamp=True)
     return alt.Color("value:Q", scale=scale, legend=legend)

@@ -40,13 +40,14 @@ class HeadImportance(GradientMeasure):
         score = mean over sequences of |∂L/∂ξ|,   ∂L/∂ξ = Σ_{q,k} pattern[q, k] · ∂L/∂pattern[q, k]
 
     (z is linear in the pattern, so the sum is the same as over z · ∂L/∂z). The absolute value is
-    taken per sequence: a head that helps one sequence and harms another matters twice. `score_layer`
-    divides by the root of the sum of squares of the layer's heads, as Michel et al. did.
+    taken per sequence: a head that helps one sequence and harms another matters twice.
+    `score_layer` divides by the root of the sum of squares of the layer's heads, as Michel et al.
+    did.
 
-    The table `importance_estimate` has, for every edit, the first-order estimate of what it does to
-    the loss, Σ (edited pattern − pattern) · ∂L/∂pattern, with its sign: positive where switching the
-    head off would hurt. It is exact only for small changes, and switching a head off is none: set it
-    beside a measured ablation before believing it.
+    The table `importance_estimate` has, for every edit, the first-order estimate of what it does
+    to the loss, Σ (edited pattern − pattern) · ∂L/∂pattern, with its sign: positive where switching
+    the head off would hurt. It is exact only for small changes, and switching a head off is none:
+    set it beside a measured ablation before believing it.
 
     L is the model's own language-model loss (see `gradient`), or the loss of a task with
     `headscope importance MODEL --task …`. Scores of different losses, or models, do not compare.

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from headscope.errors import ModelError
 from headscope.models import Batch, LoadedModel, Tap, View
-from headscope.probes.sentence_token import Pooling, pooled, reading_stack
+from headscope.models.sentence_token import Pooling, pooled, reading_stack
 from headscope.types import HeadId, Stack
 
 

@@ -39,7 +39,8 @@ def make_bound(
         return _Diagonal((factor * spread + l2).clamp(min=_SMALLEST))
     covariance = features[0] @ features[0].T / features.shape[2]
     grid = l2[0, :, 0, 0]
-    values, which = grid.unique(return_inverse=True)
+    values = grid.new_tensor(sorted(set(grid.tolist())))
+    which = torch.searchsorted(values, grid)
     n = covariance.shape[0]
     penalty = values[:, None] * functional.pad(values.new_ones(n - 1), (0, 1))
     tiny = 1e-6 * covariance.diagonal().mean()

@@ -39,16 +39,20 @@ class Problems:
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """Trained probes: weights on the features as they came, and intercepts."""
+    """Trained probes: weights on the features less their centre, and intercepts there.
+
+    Heads' outputs often lie far from 0 and vary little: without the centre, rounding would decide.
+    """
 
     weights: Float[Tensor, "set slot logit d"]
     intercepts: Float[Tensor, "set slot logit"]
+    centre: Float[Tensor, "set d"]
     n_steps: int
     converged: bool
 
     def logits(self, features: Float[Tensor, "set d row"]) -> Float[Tensor, "set slot logit row"]:
         n_sets, n_slots, n_logits, _ = self.weights.shape
-        found = self.weights.flatten(1, 2) @ features
+        found = self.weights.flatten(1, 2) @ (features - self.centre[:, :, None])
         return found.view(n_sets, n_slots, n_logits, -1) + self.intercepts[..., None]
 
     def predict(self, features: Float[Tensor, "set d row"]) -> Int[Tensor, "set slot row"]:
@@ -106,10 +110,10 @@ def fit_logistic(
     weights, intercepts = theta[..., :-1], theta[..., -1]
     if turned.axes is not None:
         weights = weights @ turned.axes[:, None].mT
-    intercepts = intercepts - (weights * turned.centre[:, None, None]).sum(dim=-1)
     return Fitted(
         weights,
         intercepts,
+        turned.centre,
         max(part.n_steps for part in parts),
         all(bool(part.done.all()) for part in parts),
     )

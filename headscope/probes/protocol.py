@@ -14,7 +14,7 @@ from torch import Tensor
 
 from headscope.errors import UsageError
 from headscope.probes.probe_task import TEST, TRAIN, VALIDATION, ProbeTask
-from headscope.probes.rotation import centred
+from headscope.probes.rotation import MAX_TURNED, centred
 from headscope.probes.scores import scores
 from headscope.probes.solvers import Lesson, Solver
 
@@ -92,7 +92,9 @@ class Protocol:
 
     # --- several sets of one width --------------------------------------------------------------
 
-    def probe(self, features: Float[Tensor, "set d row"]) -> list[Outcome]:
+    def probe(
+        self, features: Float[Tensor, "set d row"], *, controls: bool = True
+    ) -> list[Outcome]:
         """Train, choose the penalty of every set on validation, predict the test rows."""
         n_sets, n_values = len(features), len(self.l2)
         grid = torch.tensor(self.l2).expand(n_sets, -1)
@@ -117,33 +119,33 @@ class Protocol:
         else:
             every = trained.predict(tested)
             predicted = every[torch.arange(n_sets), torch.from_numpy(chosen)].numpy()
-        controls = self._controls(features, picked)
+        shuffled = self._controls(features, picked, self.n_controls if controls else 0)
         return [
             Outcome(
                 {m: float(validation[m][i, chosen[i]]) for m in validation},
                 float(self.l2[chosen[i]]),
                 predicted[i],
-                controls[i],
+                shuffled[i],
             )
             for i in range(n_sets)
         ]
 
-    def _controls(self, features: Tensor, picked: Tensor) -> NDArray[np.float64]:
+    def _controls(self, features: Tensor, picked: Tensor, n: int) -> NDArray[np.float64]:
         """Test scores of the same probes when the labels they learn from are shuffled."""
-        if not self.n_controls:
+        if not n:
             return np.zeros((len(features), 0))
         learn, held = self.rounds.learn, self.rounds.pairs[-1][1]
         random = np.random.default_rng([self.seed, 1])
         lesson = Lesson(
-            torch.stack([self._gold(random.permutation(learn)) for _ in range(self.n_controls)]),
-            torch.stack([self._gold(random.permutation(held)) for _ in range(self.n_controls)]),
+            torch.stack([self._gold(random.permutation(learn)) for _ in range(n)]),
+            torch.stack([self._gold(random.permutation(held)) for _ in range(n)]),
             self.n_classes,
         )
         trained = self.solver(
             features[:, :, learn],
             features[:, :, held],
             lesson,
-            picked.expand(-1, self.n_controls),
+            picked.expand(-1, n),
         )
         said = trained.predict(features[:, :, self.rounds.test]).numpy()
         return scores(self.task.metrics[0], said, self.task.gold[self.rounds.test])
@@ -155,11 +157,12 @@ class Protocol:
     ) -> Iterator[tuple[int, Outcome]]:
         """The first n sets side by side, for every n in `counts`; controls for n = `n_plain`.
 
-        All prefixes and penalties are slots of one batch where the solver can do that.
+        All prefixes and penalties are slots of one batch where the solver can do that, and where
+        the rows are not so few that each prefix alone is solved faster.
         """
-        if not self.solver.takes_widths:
+        if not self.solver.takes_widths or len(self.rounds.learn) <= MAX_TURNED:
             for n in counts:
-                outcome = self.probe(features[:n].flatten(0, 1)[None])[0]
+                outcome = self.probe(features[:n].flatten(0, 1)[None], controls=n == n_plain)[0]
                 yield n, outcome
             return
         whole = features[: max(counts)].flatten(0, 1)[None]
@@ -195,7 +198,7 @@ class Protocol:
             controls = np.zeros(0)
             if n == n_plain:
                 joined = features[:n].flatten(0, 1)[None]
-                controls = self._controls(joined, torch.tensor([[picked[i]]]))[0]
+                controls = self._controls(joined, torch.tensor([[picked[i]]]), self.n_controls)[0]
             told = {m: float(validation[m][i, chosen[i]]) for m in validation}
             yield n, Outcome(told, picked[i], predicted[i], controls)
 

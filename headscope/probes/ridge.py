@@ -70,9 +70,9 @@ def _by_prefix(
         seen = torch.arange(n, device=gram.device) < widths[:, None]
     whole, found = gram.double(), torch.zeros_like(right)
     floor = 1e-9 * whole.diagonal().mean()
-    for value in l2.unique():
+    for value in sorted(set(l2.tolist())):
         mine = l2 == value
-        left = whole + torch.diag(torch.full((n,), float(value + floor), dtype=whole.dtype))
+        left = whole + torch.diag(torch.full((n,), value + float(floor), dtype=whole.dtype))
         factor = torch.linalg.cholesky(left)
         half = torch.linalg.solve_triangular(factor, right[mine].double().T, upper=False)
         solved = torch.linalg.solve_triangular(factor.T, half * seen[mine].T, upper=True)

@@ -8,8 +8,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-#: Wider blocks are left as they are: turning them would cost more than it saves.
-MAX_TURNED = 800
+#: Sets with more features and more rows are left as they are: turning them would cost too much.
+MAX_TURNED = 1000
 #: About this many numbers are turned at a time, to stay near the processor.
 _CHUNK = 1 << 19
 
@@ -19,14 +19,14 @@ class Rotated:
     """Centred features on their principal axes, with the variance along each axis.
 
     The last feature is 1 in every row: its weight is the intercept. `axes` leads back: weights w
-    on these features are axes @ w on the features as they came. It is None where the features were
-    only centred.
+    on these features are axes @ w on the features as they came. There are as many axes as features,
+    or as rows if those are fewer. `axes` is None where the features were only centred.
     """
 
-    features: Float[Tensor, "set d_and_one row"]
-    variance: Float[Tensor, "set d"]
+    features: Float[Tensor, "set axis_and_one row"]
+    variance: Float[Tensor, "set axis"]
     centre: Float[Tensor, "set d"]
-    axes: Float[Tensor, "set d d"] | None
+    axes: Float[Tensor, "set d axis"] | None
 
     @property
     def n_sets(self) -> int:
@@ -50,23 +50,39 @@ def rotate(features: Float[Tensor, "set d row"]) -> Rotated:
     [0.0, 5.0]
     """
     n_sets, width, n_rows = features.shape
-    turn = width <= MAX_TURNED
+    if width > MAX_TURNED:
+        return _by_rows(features) if n_rows <= MAX_TURNED else centred(features)
     whole = features.new_empty(n_sets, width + 1, n_rows)
     whole[:, -1] = 1.0
     centre, variance = features.new_empty(2, n_sets, width)
-    axes = features.new_empty(n_sets, width, width) if turn else None
+    axes = features.new_empty(n_sets, width, width)
     each = max(1, _CHUNK // max(1, width * n_rows))
     for start in range(0, n_sets, each):
         some = slice(start, start + each)
         centre[some] = features[some].mean(dim=2)
         moved = features[some] - centre[some, :, None]
-        if axes is None:
-            whole[some, :-1] = moved
-            variance[some] = moved.square().mean(dim=2)
-        else:
-            variance[some], axes[some] = _principal(moved @ moved.mT / max(n_rows, 1))
-            whole[some, :-1] = axes[some].mT @ moved
+        variance[some], axes[some] = _principal(moved @ moved.mT / max(n_rows, 1))
+        whole[some, :-1] = axes[some].mT @ moved
     return Rotated(whole, variance.clamp(min=0.0), centre, axes)
+
+
+def _by_rows(features: Float[Tensor, "set d row"]) -> Rotated:
+    """The same axes by way of the rows' scalar products, where there are fewer rows than features.
+
+    With XᵀX/n = V diag(v) Vᵀ the axes are X V / √(n v), and on them X becomes √(n v) Vᵀ. Directions
+    without spread are left out: no row has anything there.
+    """
+    n_rows = features.shape[2]
+    centre = features.mean(dim=2)
+    moved = features - centre[:, :, None]
+    variance, vectors = _principal(moved.mT @ moved / n_rows)
+    variance = variance.clamp(min=0.0)
+    known = variance > 1e-7 * variance.amax(dim=1, keepdim=True)
+    length = (n_rows * variance).sqrt()
+    axes = moved @ (vectors * torch.where(known, 1.0 / length.clamp(min=1e-30), 0.0)[:, None])
+    turned = vectors.mT * torch.where(known, length, 0.0)[:, :, None]
+    whole = torch.cat([turned, torch.ones_like(turned[:, :1])], dim=1)
+    return Rotated(whole, torch.where(known, variance, 0.0), centre, axes)
 
 
 def _principal(covariance: Float[Tensor, "set d d"]) -> tuple[Tensor, Tensor]:

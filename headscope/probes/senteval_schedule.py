@@ -55,6 +55,7 @@ def fit_by_schedule(
     first = 2 * torch.rand(shape, generator=random) - 1
     theta = first.to(x) / width**0.5
     decay = l2[:, :, None, None]
+    nowhere = x.new_zeros(n_sets, width)
     square, best = torch.zeros_like(theta), theta
     best_score = x.new_full(shape[:2], -1.0)
     idle = torch.zeros(shape[:2], dtype=torch.long, device=x.device)
@@ -70,11 +71,11 @@ def fit_by_schedule(
             gradient = product / len(rows) + decay * theta
             square = schedule.alpha * square + (1 - schedule.alpha) * gradient.square()
             theta = theta - schedule.learning_rate * gradient / (square.sqrt() + schedule.epsilon)
-        now = Fitted(theta[..., :-1], theta[..., -1], n_epochs, True)
+        now = Fitted(theta[..., :-1], theta[..., -1], nowhere, n_epochs, True)
         score = (now.predict(held_out[0]) == held_out[1]).float().mean(dim=-1)
         running = idle < schedule.tenacity
         better = (score > best_score) & running
         best = torch.where(better[:, :, None, None], theta, best)
         best_score = torch.where(better, score, best_score)
         idle = torch.where(better, 0, idle + running)
-    return Fitted(best[..., :-1], best[..., -1], n_epochs, True)
+    return Fitted(best[..., :-1], best[..., -1], nowhere, n_epochs, True)

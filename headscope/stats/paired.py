@@ -28,9 +28,7 @@ def resamples(n: int, n_resamples: int, seed: int = 0) -> Iterator[NDArray[np.fl
         yield counts.reshape(size, n).astype(np.float64)
 
 
-def percentile_interval(
-    resampled: ArrayLike, confidence: float = 0.95
-) -> tuple[float, float]:
+def percentile_interval(resampled: ArrayLike, confidence: float = 0.95) -> tuple[float, float]:
     """The bootstrap's percentile interval; NaN resamples (no data in them) are left out.
 
     Source: Efron & Tibshirani (1993), "An Introduction to the Bootstrap", §13.3.

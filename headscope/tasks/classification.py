@@ -57,9 +57,7 @@ class Classification(Task):
                 raise source.error(f"the label {str(label)!r}", f"one of {known}", line)
             examples.append(Example(sequence, index[str(label)]))
         chosen = drawn(examples, options, source)
-        return Split(
-            source.part, tuple(chosen), (source.source.name,), source.fingerprint(options)
-        )
+        return Split(source.part, tuple(chosen), (source.source.name,), source.fingerprint(options))
 
     def head_changes(self) -> dict[str, Any]:
         if not self.labels:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -32,14 +32,12 @@ class LanguageModelling(Task):
 
     metrics: tuple[str, ...] = ("token_loss",)
     columns: tuple[str, ...] = ("loss", "n_predicted")
-    loss: LanguageLoss = LanguageLoss()
+    loss: LanguageLoss = field(default_factory=LanguageLoss)
 
     def read(self, source: PartSource, options: DataOptions) -> Split:
         examples = [Example(sequence, None) for sequence in Corpus(source.source.path)]
         chosen = drawn(examples, options, source)
-        return Split(
-            source.part, tuple(chosen), (source.source.name,), source.fingerprint(options)
-        )
+        return Split(source.part, tuple(chosen), (source.source.name,), source.fingerprint(options))
 
     def for_model(self, model: LoadedModel) -> Self:
         super().for_model(model)

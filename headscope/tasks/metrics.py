@@ -41,7 +41,7 @@ class Metric(ABC):
 
 
 def ratio(above: Floats, below: Floats) -> Floats:
-    """above / below, NaN where there is nothing to divide by."""
+    """Above / below, NaN where there is nothing to divide by."""
     found: Floats = np.where(below == 0, np.nan, above / np.where(below == 0, 1.0, below))
     return found
 

@@ -1,4 +1,4 @@
-"""Which words of a paragraph answer a question? (SQuAD v1.1, Rajpurkar et al. 2016)"""
+"""Which words of a paragraph answer a question: SQuAD v1.1 (Rajpurkar et al. 2016)."""
 
 from __future__ import annotations
 
@@ -100,7 +100,9 @@ class Questions(Task):
         else:
             chosen = list(enumerate(articles))
         examples = [
-            example for i, article in chosen for example in _questions(article, f"data[{i}]", source)
+            example
+            for i, article in chosen
+            for example in _questions(article, f"data[{i}]", source)
         ]
         kept = drawn(examples, options, source)
         return Split(source.part, tuple(kept), (source.source.name,), source.fingerprint(options))

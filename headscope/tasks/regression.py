@@ -44,9 +44,7 @@ class Regression(Task):
                 raise source.error(f"the label {label!r}", expected, line)
             examples.append(Example(sequence, number))
         chosen = drawn(examples, options, source)
-        return Split(
-            source.part, tuple(chosen), (source.source.name,), source.fingerprint(options)
-        )
+        return Split(source.part, tuple(chosen), (source.source.name,), source.fingerprint(options))
 
     def head_changes(self) -> dict[str, Any]:
         return {

@@ -111,9 +111,7 @@ class Task(ABC):
 
     def inputs(self, model: LoadedModel, prepared: Sequence[Prepared]) -> tuple[Batch, Tensor]:
         """A batch as the model is to read it, and its labels."""
-        batch = collate(
-            [p.encoded for p in prepared], pad_id=model.pad_id, device=model.device
-        )
+        batch = collate([p.encoded for p in prepared], pad_id=model.pad_id, device=model.device)
         return batch, torch.tensor([p.target for p in prepared], device=model.device)
 
     @abstractmethod

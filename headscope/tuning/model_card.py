@@ -36,7 +36,7 @@ Trained on {counts["n_train"]} examples ({counts["n_train_cut"]} of them cut to
 |---|---|
 {settings}
 
-The dev split had no part in the training{" or in the choice of weights"}. Made for looking at
+The dev split had no part in the training or in the choice of weights. Made for looking at
 attention heads, on a part of the data: do not expect published figures.
 """
 

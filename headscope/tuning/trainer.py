@@ -101,9 +101,7 @@ class TaskTrainer(Trainer):
         score = self._task.scores(given, self._held)[metric.name]
         found = {"eval_gain": score if metric.higher_is_better else -score}
         self.log({f"eval_{metric.name}": score, **found})
-        self.control = self.callback_handler.on_evaluate(
-            self.args, self.state, self.control, found
-        )
+        self.control = self.callback_handler.on_evaluate(self.args, self.state, self.control, found)
         return found
 
 

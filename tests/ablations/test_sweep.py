@@ -115,9 +115,7 @@ def _by_hand(model: Any, ids: Tensor, off: dict[int, dict[int, str]]) -> Tensor:
 def _ready(model: Any) -> Ready:
     loaded = load(model, planted_tokenizer())
     task = find_task("sst2").for_model(loaded)
-    examples = tuple(
-        Example(Sequence(f"s{i}", text), i % 2) for i, text in enumerate(TEXTS)
-    )
+    examples = tuple(Example(Sequence(f"s{i}", text), i % 2) for i, text in enumerate(TEXTS))
     split = Split("dev", examples, (), "")
     prepared, _ = task.prepare(split, task.encoder(loaded, 24))
     return loaded, task, prepared
@@ -230,7 +228,7 @@ def test_the_model_is_left_as_it_was(label_ready: Ready) -> None:
 
 
 def test_a_layer_that_gives_more_than_its_state_is_not_skipped(label_ready: Ready) -> None:
-    model, task, prepared = label_ready
+    model, task, _ = label_ready
     sweep = Sweep(model, task, "zero")
     shortcut = sweep._shortcut
     assert shortcut is not None

@@ -7,20 +7,28 @@ import re
 import signal
 import subprocess
 import sys
+import urllib.error
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 
-def started(*options: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
+@contextmanager
+def started(*options: str) -> Iterator[subprocess.Popen[str]]:
+    with subprocess.Popen(
         [sys.executable, "-m", "headscope", "serve", *options],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, "PYTHONUNBUFFERED": "1"},
-    )
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def test_it_listens_on_loopback_says_where_and_ends_with_ctrl_c(tmp_path: Path) -> None:
@@ -28,7 +36,7 @@ def test_it_listens_on_loopback_says_where_and_ends_with_ctrl_c(tmp_path: Path) 
         assert process.stdout is not None
         address = process.stdout.readline().strip()
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", address)
-        with urllib.request.urlopen(address) as page:
+        with urllib.request.urlopen(address, timeout=30) as page:
             assert b"<h1>Runs</h1>" in page.read()
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=30)
@@ -43,9 +51,9 @@ def test_another_address_comes_with_a_token(tmp_path: Path) -> None:
         assert found
         base = f"http://127.0.0.1:{found[1]}/api/runs"
         with pytest.raises(urllib.error.HTTPError, match="401"):
-            urllib.request.urlopen(base)
+            urllib.request.urlopen(base, timeout=30)
         request = urllib.request.Request(base, headers={"Authorization": f"Bearer {found[2]}"})
-        with urllib.request.urlopen(request) as answer:
+        with urllib.request.urlopen(request, timeout=30) as answer:
             assert answer.read() == b'{"runs":[]}'
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=30)

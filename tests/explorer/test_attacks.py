@@ -92,8 +92,9 @@ def test_a_page_lying_in_a_run_is_never_served(runs_folder: Path, tmp_path: Path
     "host",
     [
         "evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1:1", "localhost.evil.example",
-        "127.0.0.1.evil.example:{port}", "127.0.0.1:{port}@evil.example", "",
-        "[::ffff:127.0.0.1]:{port}", " ", "0.0.0.0:{port}", "2130706433:{port}", "127.1:{port}", "127.0.0.1:{port}.", None,
+        "127.0.0.1.evil.example:{port}", "127.0.0.1:{port}@evil.example", "", " ",
+        "[::ffff:127.0.0.1]:{port}", "0.0.0.0:{port}", "2130706433:{port}", "127.1:{port}",
+        "127.0.0.1:{port}.", None,
     ],
 )  # fmt: skip
 def test_a_rebound_name_is_refused(served: Served, host: str | None) -> None:
@@ -262,7 +263,8 @@ def test_one_megabyte_of_text_in_a_table_is_cut(runs_folder: Path, tmp_path: Pat
         "select * from '/etc/passwd'", "select * from glob('/*')", "install httpfs", "load httpfs",
         "select * from read_parquet('http://evil.example/x')", "set enable_external_access = true",
         "pragma database_list", "select 1; drop view surface", "export database '/tmp/x'",
-        "call pragma_version()", "select getenv('HOME')", "vacuum", "checkpoint", "", ";", "select",
+        "call pragma_version()", "select getenv('HOME')", "vacuum", "checkpoint", "", ";",
+        "select", "select '\ud800'",
         "select * from sqlite_scan('/etc/passwd', 'x')",
         "select * from duckdb_secrets() s, read_blob('/etc/*')",
     ],
@@ -301,9 +303,10 @@ def test_sql_that_never_ends_is_ended_and_harms_no_one(quick: Served, sql: str) 
     started = time.monotonic()
     asking.start()
     assert quick.ask("/api/runs").status == 200
-    assert time.monotonic() - started < 2.0
+    if sql.startswith(("select count", "select sum")):  # the others may run out of memory first
+        assert asking.is_alive()
     asking.join()
-    assert time.monotonic() - started < 15.0
+    assert time.monotonic() - started < 30.0
     assert told[0].status == 422
     assert "stopped" in told[0].json["error"] or "Memory" in told[0].json["error"]
     assert quick.post("/api/runs/first/query", {"sql": "select 2"}).json["rows"] == [[2]]
@@ -394,6 +397,13 @@ def test_requests_per_second_are_bounded_and_the_bound_passes(runs_folder: Path)
         assert served.ask("/static/half.js").status == 200
 
 
+def test_refused_requests_use_up_nothing(runs_folder: Path) -> None:
+    with serving(runs_folder, limits=Limits(requests=(0.1, 5))) as served:
+        for _ in range(20):
+            assert served.ask("/api/runs", Origin="http://evil.example").status == 403
+        assert served.ask("/static/half.js").status == 200
+
+
 def test_passes_of_the_model_are_bounded(runs_folder: Path, live_model: LiveModel) -> None:
     limits = Limits(requests=(1e4, 10_000), passes=(0.1, 3))
     live = LiveModel(live_model.loaded, limits)
@@ -430,15 +440,29 @@ def closed(opened: socket.socket, seconds: float) -> bool:
     return True
 
 
-def test_a_hundred_silent_clients_keep_nobody_out(impatient: Served) -> None:
+def test_a_hundred_silent_clients_keep_nobody_out(runs_folder: Path) -> None:
+    """No clock helps here: all places are taken, and the most silent clients lose theirs."""
+    limits = Limits(requests=(1e4, 10_000), connections=20, head_seconds=600.0)
+    with serving(runs_folder, limits=limits) as served:
+        part = f"GET / HTTP/1.1\r\nHost: 127.0.0.1:{served.port}\r\nX-Slow: ".encode()
+        silent = [served.raw(part if i % 2 else b"") for i in range(100)]
+        try:
+            for _ in range(5):
+                started = time.monotonic()
+                assert served.ask("/api/runs").status == 200
+                assert time.monotonic() - started < 10.0
+            assert sum(closed(one, 5.0) for one in silent[:80]) == 80
+        finally:
+            for one in silent:
+                one.close()
+
+
+def test_silent_clients_are_let_go(impatient: Served) -> None:
     part = f"GET / HTTP/1.1\r\nHost: 127.0.0.1:{impatient.port}\r\nX-Slow: ".encode()
-    silent = [impatient.raw(part if i % 2 else b"") for i in range(100)]
+    silent = [impatient.raw(part if i % 2 else b"") for i in range(10)]
     try:
-        for _ in range(5):
-            started = time.monotonic()
-            assert impatient.ask("/api/runs").status == 200
-            assert time.monotonic() - started < 1.0
-        assert all(closed(one, 5.0) for one in silent)
+        assert impatient.ask("/api/runs").status == 200
+        assert all(closed(one, 10.0) for one in silent)
     finally:
         for one in silent:
             one.close()
@@ -446,7 +470,7 @@ def test_a_hundred_silent_clients_keep_nobody_out(impatient: Served) -> None:
 
 def test_a_client_that_drips_its_head_is_let_go(impatient: Served) -> None:
     with impatient.raw(b"GET / HTTP/1.1\r\n") as opened:
-        ends = time.monotonic() + 6.0
+        ends = time.monotonic() + 15.0
         gone = False
         while time.monotonic() < ends and not gone:
             try:
@@ -463,7 +487,7 @@ def test_a_client_that_never_ends_its_body_is_let_go(impatient: Served) -> None:
         "Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"
     )
     with impatient.raw(head.encode()) as opened:
-        assert closed(opened, 5.0)
+        assert closed(opened, 10.0)
 
 
 def test_a_client_that_does_not_read_is_let_go(impatient: Served, runs_folder: Path) -> None:
@@ -479,7 +503,7 @@ def test_a_client_that_does_not_read_is_let_go(impatient: Served, runs_folder: P
                 break
         time.sleep(0.5)
         assert impatient.ask("/api/runs").status == 200
-        ends = time.monotonic() + 10.0
+        ends = time.monotonic() + 20.0
         gone = False
         while time.monotonic() < ends and not gone:
             time.sleep(0.25)
@@ -513,7 +537,7 @@ def test_what_is_no_http_is_hung_up_on(impatient: Served) -> None:
         b"PRI * HTTP/2.0\r\n\r\n",
     ):
         with impatient.raw(noise) as opened:
-            assert closed(opened, 5.0)
+            assert closed(opened, 10.0)
     upgrade = (
         f"GET / HTTP/1.1\r\nHost: 127.0.0.1:{impatient.port}\r\nConnection: Upgrade\r\n"
         "Upgrade: websocket\r\nSec-WebSocket-Key: x\r\nSec-WebSocket-Version: 13\r\n\r\n"

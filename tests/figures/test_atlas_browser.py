@@ -10,6 +10,7 @@ import pytest
 
 import headscope as hs
 from headscope.figures import render_atlas
+from tests.axe import violations
 from tests.chromium import CHROMIUM, Browser
 from tests.figures.atlas_tables import every_table
 from tests.figures.conftest import plausible_tables
@@ -221,6 +222,22 @@ def test_everything_has_a_name_for_those_who_do_not_see_it(browser: Browser, pag
     assert label.startswith("Head 1-1: ")
     assert "cluster 1" in label
     assert browser.run("document.querySelector('[data-id=\"1-1\"]').ariaSelected") == "true"
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_the_atlas_is_accessible(browser: Browser, page: Path, dark: bool) -> None:
+    try:
+        browser.size(1440, 900, dark=dark)
+        browser.open(page, "#/head=1-1", READY)
+        assert violations(browser) == []
+    finally:
+        browser.size(1440, 900)
+
+
+def test_the_report_is_accessible(browser: Browser, measured: hs.Run) -> None:
+    ready = "document.documentElement.dataset.ready == 'yes'"
+    browser.open(measured.path / "report.html", "#/head=3-9", ready)
+    assert violations(browser) == []
 
 
 def test_it_prints(browser: Browser, page: Path) -> None:

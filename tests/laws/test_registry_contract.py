@@ -14,10 +14,11 @@ from headscope.figures import FIGURES, PASSPORT
 from headscope.measures import MEASURES
 from headscope.models import EDITS
 from headscope.registry import Registry
+from headscope.tasks import TASKS
 from headscope.values import VALUES
 
 REGISTRIES: dict[str, Registry[Any]] = {
-    r.kind: r for r in (READERS, FIGURES, PASSPORT, MEASURES, EDITS, VALUES)
+    r.kind: r for r in (READERS, FIGURES, PASSPORT, MEASURES, EDITS, TASKS, VALUES)
 }
 UNITS = [(kind, name) for kind, registry in REGISTRIES.items() for name in registry]
 

@@ -83,8 +83,22 @@ def test_a_prefix_is_a_problem_of_its_own() -> None:
         torch.testing.assert_close(mine, theirs, atol=2e-3, rtol=0)
 
 
-def test_wide_features_are_not_turned_and_still_solved() -> None:
+def test_more_features_than_rows_are_solved_by_way_of_the_rows() -> None:
     x = features(n_sets=1, width=MAX_TURNED + 4, n_rows=60)
+    y = labels(x, 3)
+    assert rotate(x).features.shape == (1, 61, 60)
+    problems = Problems(y[None], torch.full((1, 1), 1e-2), 3)
+    fewer = fit_logistic(x, problems, tolerance=1e-9)
+    whole = fit_logistic(centred(x), problems, tolerance=1e-9, max_steps=1000)
+    for one in (fewer, whole):
+        assert one.converged
+    torch.testing.assert_close(
+        torch.softmax(fewer.logits(x), 2), torch.softmax(whole.logits(x), 2), atol=1e-3, rtol=0
+    )
+
+
+def test_wide_features_of_many_rows_are_not_turned_and_still_solved() -> None:
+    x = features(n_sets=1, width=MAX_TURNED + 4, n_rows=MAX_TURNED + 1)
     assert rotate(x).axes is None
     y = labels(x, 2)
     fitted = fit_logistic(x, Problems(y[None], torch.full((1, 1), 1e-2), 2))

@@ -12,8 +12,8 @@ from headscope.corpora import Encoder
 from headscope.engine.vectors import fill_cache, open_cache, vector_layout
 from headscope.errors import RunError
 from headscope.models import Batch, LoadedModel, Tokens, collate, load
+from headscope.models.sentence_token import default_pooling, pooled
 from headscope.probes.head_vectors import VectorLayout, sentence_vectors
-from headscope.probes.sentence_token import default_pooling, pooled
 from headscope.probes.vector_cache import VectorCache, text_key
 from headscope.types import Encoded, HeadId, Sequence
 from tests.planted import (

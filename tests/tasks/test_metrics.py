@@ -7,9 +7,9 @@ import pytest
 from scipy import stats
 from sklearn import metrics as sk
 
+from headscope.errors import UsageError
 from headscope.stats import paired_p_value, percentile_interval, resamples
 from headscope.tasks import METRICS, metric_named
-from headscope.errors import UsageError
 
 RNG = np.random.default_rng(0)
 N = 60

@@ -50,7 +50,7 @@ def test_tasks_are_found_however_they_are_spelt() -> None:
 @pytest.mark.parametrize("name", sorted(TASKS))
 def test_every_task_scores_its_first_metric_and_the_loss(name: str) -> None:
     task = TASKS[name]
-    assert [m.name for m in task.all_metrics()][0] == task.metrics[0]
+    assert task.all_metrics()[0].name == task.metrics[0]
     assert task.all_metrics()[-1].name == "loss"
     assert task.columns[0] == "loss"
 
@@ -119,8 +119,8 @@ def test_ones_own_table_tells_its_classes(tmp_path: Path) -> None:
     assert task.labels == ("pet", "plant")
     assert [e.gold for e in split.examples] == [0, 1, 0]
     assert task.head_changes()["id2label"] == {0: "pet", 1: "plant"}
+    wrong = DataOptions(text_column="body", label_column="sort")
     with pytest.raises(InputError, match="a column 'sort'"):
-        wrong = DataOptions(text_column="body", label_column="sort")
         read_part(find_task("classification"), "train", data=tmp_path, options=wrong)
 
 
@@ -194,9 +194,7 @@ def squad(*articles: list[tuple[str, str, str]]) -> str:
                                 {
                                     "id": f"q{i}-{j}",
                                     "question": question,
-                                    "answers": [
-                                        {"text": text, "answer_start": context.find(text)}
-                                    ],
+                                    "answers": [{"text": text, "answer_start": context.find(text)}],
                                 }
                             ],
                         }
@@ -281,7 +279,11 @@ def test_real_data(data: Path) -> None:
         "SST-2": 872, "MRPC": 408, "RTE": 277, "STS-B": 1500, "QNLI": 1000, "QQP": 1000,
         "MNLI": 1000,
     }  # fmt: skip
-    halves = [read_part(find_task("squad"), part, data=data / "squad")[1] for part in ("train", "dev")]  # type: ignore[arg-type]  # fmt: skip
+    squad_task = find_task("squad")
+    halves = [
+        read_part(squad_task, "train", data=data / "squad")[1],
+        read_part(squad_task, "dev", data=data / "squad")[1],
+    ]
     ids = [{e.sequence.id for e in half.examples} for half in halves]
     assert ids[0]
     assert ids[1]

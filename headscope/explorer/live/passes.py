@@ -72,6 +72,7 @@ class LiveModel:
     def __init__(self, loaded: LoadedModel, limits: Limits | None = None) -> None:
         self.loaded, self.limits = loaded, limits or Limits()
         self.turn = threading.Lock()
+        self._shelf = threading.Lock()
         self._kept: OrderedDict[str, Pass] = OrderedDict()
 
     @property
@@ -113,17 +114,19 @@ class LiveModel:
             if kept is not None:
                 return kept
             found = self._run(key, text, pair, edits_of(edits, self.limits.edited_heads))
-            self._kept[key] = found
-            while len(self._kept) > 1 and self._weight() > self.limits.kept_bytes:
-                self._kept.popitem(last=False)
+            with self._shelf:
+                self._kept[key] = found
+                while len(self._kept) > 1 and self._weight() > self.limits.kept_bytes:
+                    self._kept.popitem(last=False)
             return found
 
     def find(self, key: str) -> Pass | None:
         """A pass that is still kept."""
-        kept = self._kept.get(key)
-        if kept is not None:
-            self._kept.move_to_end(key)
-        return kept
+        with self._shelf:
+            kept = self._kept.get(key)
+            if kept is not None:
+                self._kept.move_to_end(key)
+            return kept
 
     def _weight(self) -> int:
         return sum(one.n_bytes for one in self._kept.values())

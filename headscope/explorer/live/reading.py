@@ -45,6 +45,8 @@ def typed(
     """
     if not text.strip():
         raise UsageError("there is no text to read")
+    if any(0xD800 <= ord(c) <= 0xDFFF for c in text + pair):
+        raise UsageError("the text has half a character in it (a lone surrogate)")
     sequence = Sequence("typed text", text, pair if pair.strip() else None)
     limit = min(max_tokens or model.max_tokens, model.max_tokens)
     encoder: Encoder = encoder_for(model, max_tokens=limit)

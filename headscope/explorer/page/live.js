@@ -136,7 +136,7 @@ export const startLive = async (source) => {
     document.documentElement.dataset.drawn = String(Number(document.documentElement.dataset.drawn || 0) + 1);
     document.documentElement.dataset.ms = ms.toFixed(1);
     const cut = pass.source.n_cut ? `, ${pass.source.n_cut} more were cut` : "";
-    const sent = source.fixed ? "" : ` Read in ${Math.round(pass.seconds * 1000)} ms, drawn after ${Math.round(ms)} ms, ${kilobytes(bytesReceived())} so far.`;
+    const sent = source.fixed ? "" : ` The model took ${Math.round(pass.seconds * 1000)} ms, the picture was there after ${Math.round(ms)} ms; ${kilobytes(bytesReceived())} received.`;
     say(`${pass.source.tokens.length} tokens${cut}.${sent}`);
   };
 

@@ -9,13 +9,14 @@ import altair as alt
 
 from headscope.figures import wording
 from headscope.figures.ablation_panels import curve_panel, group_panel
-from headscope.figures.ablation_rows import Effect, metric_name, read_effects
+from headscope.figures.ablation_rows import LOWER_IS_BETTER, Effect, metric_name, read_effects
 from headscope.figures.change_colour import change_colour
 from headscope.figures.head_values import HeadValue, head_records, shape_of
 from headscope.figures.heatmap import Cells, heatmap
 from headscope.figures.layout import arranged
 from headscope.figures.picture import Chart, Picture, Table
 from headscope.figures.registered import RunLike, figure
+from headscope.types import Stack
 
 EDITS = {
     "uniform": "attention made uniform",
@@ -25,13 +26,15 @@ EDITS = {
     "inter": "attention only across segments",
 }
 NOTE = (
-    "The change of the metric when heads are switched off, on the same examples; intervals are 95 % "
-    "intervals of a paired bootstrap over examples, and q-values are corrected for looking at many "
-    "heads (Benjamini–Hochberg). No change does not mean that a head does nothing: another may do "
-    "the same, and the task may not ask for it. Heads that help and heads that harm both show."
+    "The change of the metric when heads are switched off, on the same examples; intervals are "
+    "95 % intervals of a paired bootstrap over examples, and q-values are corrected for looking at "
+    "many heads (Benjamini–Hochberg). No change does not mean that a head does nothing: another "
+    "may do the same, and the task may not ask for it. Heads that help and heads that harm both "
+    "show."
 )
 CURVE = (
-    " The order of the heads was found on every other example, the curve is drawn from the rest."
+    " The order of the heads was found on a random half of the examples, the curve is drawn from "
+    "the other."
 )
 
 
@@ -85,7 +88,7 @@ def _maps(effects: Sequence[Effect], metrics: Sequence[str], told: str) -> Chart
         if e.head is not None
     ]
     stacks = list(dict.fromkeys(v.head.stack for v in values))
-    panels = {}
+    panels: dict[Stack, list[Chart]] = {}
     for stack in stacks:
         cells = Cells.of(*shape_of(values, stack), width=300)
         for metric in metrics:
@@ -100,7 +103,10 @@ def _maps(effects: Sequence[Effect], metrics: Sequence[str], told: str) -> Chart
                     what=metric,
                     cells=cells,
                     colour=change_colour(
-                        f"change of {metric_name(metric)}", reach, length=cells.width
+                        f"change of {metric_name(metric)}; orange is worse",
+                        reach,
+                        length=cells.width,
+                        lower_is_better=metric in LOWER_IS_BETTER,
                     ),
                     title=f"Change of {metric_name(metric)}",
                     subtitle=f"{told}; {n_sure} of {len(own)} beyond chance"
@@ -137,17 +143,18 @@ def found(effects: Sequence[Effect], metric: str) -> str:
     hurt = sum(e.sure and e.harm > 0 for e in own)
     help_ = sum(e.sure and e.harm < 0 for e in own)
     what = "head" if worst.head is not None else "group"
-    label = f"head {worst.head}" if worst.head is not None else worst.label
+    label = f"Without head {worst.head}"
+    if worst.head is None:
+        label = f"With {worst.label} switched off"
     sentence = (
-        f"Without {label}, {name} goes from {start:.3f} to {worst.value:.3f} "
+        f"{label}, {name} goes from {start:.3f} to {worst.value:.3f} "
         f"({worst.told()}, n = {wording.plural(worst.n, 'example')})"
     )
     if worst.harm <= 0:
         sentence = f"No {what} hurts {name} when it is switched off (baseline {start:.3f})"
     if len(own) > 1:
         sentence += (
-            f"; {hurt} of {wording.plural(len(own), what)} hurt by more than chance, "
-            f"{help_} help"
+            f"; {hurt} of {wording.plural(len(own), what)} hurt by more than chance, {help_} help"
         )
         if best.harm < 0 and help_:
             sentence += f" (most: {best.label}, {best.delta:+.3g})"
@@ -172,4 +179,3 @@ def _table(effects: Sequence[Effect]) -> Table:
             )
     columns = ("metric", "switched off", "before", "after", "change", "95 % interval", "q")
     return Table(columns, tuple(rows))
-

@@ -15,8 +15,8 @@ from headscope.figures.theme import OKABE_ITO
 
 NOTE = (
     "Across: what the gradient foretells for the loss, to first order. Up: what happened, with its "
-    "95 % interval. On the dashed line both agree. A gradient is a slope at the model as it is, and "
-    "switching a head off is a long way: agreement is a finding, not a matter of course."
+    "95 % interval. On the dashed line both agree. A gradient is a slope at the model as it is, "
+    "and switching a head off is a long way: agreement is a finding, not a matter of course."
 )
 
 
@@ -56,7 +56,7 @@ def _chart(points: list[dict[str, Any]]) -> Chart:
     low, high = min([*ends, 0.0]), max([*ends, 0.0])
     line = [{"x": low, "y": low}, {"x": high, "y": high}]
     base = alt.Chart(alt.InlineData(values=points)).encode(
-        x=alt.X("estimate:Q", title="estimated change of the loss"),
+        x=alt.X("estimate:Q", title="estimated change of the loss", scale=alt.Scale(padding=12)),
         color=alt.Color(
             "layer:O",
             title="layer",
@@ -103,8 +103,8 @@ def found(rows: list[dict[str, Any]]) -> str:
     slope = float(estimate @ measured / (estimate @ estimate))
     return (
         f"Over {wording.plural(len(rows), 'head')} the gradient's estimate and the measured change "
-        f"of the loss correlate with Spearman's ρ = {rho:.2f} (Pearson's r = {r:.2f}); the measured "
-        f"change is {slope:.2f} times the estimate."
+        f"of the loss correlate with Spearman's ρ = {rho:.2f} (Pearson's r = {r:.2f}); the "
+        f"measured change is {slope:.2f} times the estimate."
     )
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 
-from headscope.figures import wording
+import altair as alt
+
+from headscope.figures import theme, wording
 from headscope.figures.head_values import (
     HeadValue,
     head_records,
@@ -13,7 +15,7 @@ from headscope.figures.head_values import (
     shape_of,
     stacks_of,
 )
-from headscope.figures.heatmap import Cells, amount_colour, heatmap
+from headscope.figures.heatmap import Cells, heatmap
 from headscope.figures.layout import arranged
 from headscope.figures.picture import Chart, Picture, Table
 from headscope.figures.registered import RunLike, figure
@@ -41,7 +43,7 @@ def importance(run: RunLike) -> Picture:
                 stack=stack,
                 what="",
                 cells=cells,
-                colour=amount_colour("|∂loss/∂gate|", float(f"{top:.2g}"), length=cells.width),
+                colour=_colour(top, cells.width),
                 title="Importance by gradient",
                 subtitle="mean over sequences",
                 value_title="|∂loss/∂gate|",
@@ -53,12 +55,29 @@ def importance(run: RunLike) -> Picture:
     return Picture(
         title="How much the loss depends on each head",
         sentence=sentence,
-        chart=arranged(panels, columns=1, colour="independent", data={"heads": head_records(values)}),
+        chart=arranged(
+            panels, columns=1, colour="independent", data={"heads": head_records(values)}
+        ),
         alt=f"Heat map of head importance, layer by head. {sentence}",
         note=NOTE,
         table=_table(values),
         prominence=6,
     )
+
+
+def _colour(top: float, length: int) -> alt.Color:
+    """Losses differ by orders of magnitude, so the legend prints two digits, wherever they are."""
+    legend = alt.Legend(
+        title="|∂loss/∂gate|",
+        orient="bottom",
+        direction="horizontal",
+        gradientLength=length,
+        format=".2~g",
+        values=[0.0, top / 2, top],
+        titleLimit=0,
+    )
+    scale = alt.Scale(scheme=theme.AMOUNT_SCHEME, domain=[0.0, top], clamp=True)
+    return alt.Color("value:Q", scale=scale, legend=legend)
 
 
 def found(values: list[HeadValue]) -> str:
@@ -78,8 +97,8 @@ def found(values: list[HeadValue]) -> str:
         interval = f"95 % interval {best.low:.3g}–{best.high:.3g}"
     return (
         f"The loss depends most on head {best.head} (|∂loss/∂gate| {best.value:.3g}, {interval}, "
-        f"n = {wording.plural(best.n, 'sequence')}); {wording.plural(half, 'head')} of "
-        f"{len(known)} make up half of all importance."
+        f"n = {wording.plural(best.n, 'sequence')}); half of all importance lies in "
+        f"{wording.plural(half, 'head')} of {len(known)}."
     )
 
 
@@ -90,7 +109,5 @@ def _table(values: list[HeadValue]) -> Table:
         known = [v for v in own if v.known]
         where = f"{mean.layer + 1}" if mean.stack == "self" else f"{mean.stack} {mean.layer + 1}"
         top = max(known, key=lambda v: v.value, default=None)
-        rows.append(
-            (where, f"{mean.value:.3g}", f"{top.head}, {top.value:.3g}" if top else "–")
-        )
+        rows.append((where, f"{mean.value:.3g}", f"{top.head}, {top.value:.3g}" if top else "–"))
     return Table(("layer", "mean of heads", "most important"), tuple(rows))

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-import altair as alt
-
 from headscope.figures import wording
-from headscope.figures.head_values import HeadValue, head_records, shape_of
-from headscope.figures.heatmap import Cells, heatmap
+from headscope.figures.heatmap import Cells
 from headscope.figures.layout import arranged
 from headscope.figures.picture import Chart, Picture, Table
+from headscope.figures.probe_panels import (
+    READ_AS,
+    best_gains,
+    best_head,
+    cell_records,
+    score_panel,
+    shape,
+)
 from headscope.figures.probe_scores import Score, in_order, scores_of, shown, task_label
 from headscope.figures.registered import RunLike, figure
-from headscope.figures.small_multiples import part_colour, strongest
 from headscope.types import Stack
 
 NOTE = (
-    "A classifier sees one head's output at one token of the sentence and nothing else; the colour "
-    "is its test score above that of the same classifier after learning shuffled labels. All "
-    "panels share one scale. A high value says that a linear classifier can read the property off "
-    "the head's output, not that the model uses it; and what the head writes may have been written "
-    "into its input by earlier layers."
+    "A classifier sees one head's output at one token of the sentence and nothing else. "
+    f"{READ_AS} A high value says that a linear classifier can read the property off the head's "
+    "output, not that the model uses it; and what the head writes may have been written into its "
+    "input by earlier layers."
 )
 
 
@@ -27,12 +30,11 @@ NOTE = (
 def probe(run: RunLike) -> Picture:
     """Heads in their places."""
     scores = [s for s in scores_of(run) if s.representation == "head"]
-    values = [s.head_value() for s in scores]
     sentence = found(scores)
     return Picture(
         title="What each head's output stores",
         sentence=sentence,
-        chart=panels(scores, values),
+        chart=panels(scores),
         alt=f"Heat maps of layer by head, one per probing task. {sentence}",
         note=NOTE,
         table=_table(scores),
@@ -40,47 +42,22 @@ def probe(run: RunLike) -> Picture:
     )
 
 
-def gain_colour(values: list[HeadValue]) -> alt.Color:
-    """One scale for all panels: from chance to the best gain of all."""
-    top = max((v.value for v in values if v.known), default=0.0)
-    return part_colour("test score above shuffled labels", max(top, 0.01))
-
-
-def panels(scores: list[Score], values: list[HeadValue]) -> Chart:
-    """A panel per task."""
-    stack: Stack = scores[0].stack if scores else "self"
-    colour = gain_colour(values)
-    made: list[Chart] = []
-    for task in in_order(s.task for s in scores):
-        best = strongest([v for v in values if v.what == task])
-        mine = [s for s in scores if s.task == task]
-        made.append(
-            heatmap(
-                "heads",
-                stack=stack,
-                what=task,
-                cells=Cells.of(*shape_of(values, stack), width=216),
-                colour=colour,
-                title=wording.capital(task_label(task)),
-                subtitle=_subtitle(best, mine),
-                value_title="above shuffled labels",
-                value_format=".1%" if _is_share(mine) else ".3f",
-                has_gaps=not all(v.known for v in values),
-            )
+def panels(scores: list[Score]) -> Chart:
+    """A panel per task, heads in their places."""
+    cells = Cells.of(*shape(scores), width=216)
+    made: list[Chart] = [
+        score_panel(
+            f"/{task}",
+            across="head",
+            cells=cells,
+            title=wording.capital(task_label(task)),
+            subtitle=best_head([s for s in scores if s.task == task]),
         )
-    return arranged({stack: made}, columns=4, colour="shared", data={"heads": head_records(values)})
-
-
-def _is_share(scores: list[Score]) -> bool:
-    return bool(scores) and scores[0].metric in ("accuracy", "f1")
-
-
-def _subtitle(best: HeadValue | None, scores: list[Score]) -> str:
-    if best is None:
-        return "no data"
-    top = next(s for s in scores if s.head_value().head == best.head)
-    chance = shown(top.chance, top.metric)
-    return f"most: {best.head}, {shown(top.test, top.metric)} (shuffled {chance})"
+        for task in in_order(s.task for s in scores)
+    ]
+    stack: Stack = scores[0].stack if scores else "self"
+    records = cell_records(scores, best_gains(scores))
+    return arranged({stack: made}, columns=4, colour="shared", data={"cells": records})
 
 
 def chosen(scores: list[Score]) -> dict[str, Score]:

@@ -9,9 +9,16 @@ import numpy as np
 import pyarrow.compute as pc
 
 from headscope.figures import wording
-from headscope.figures.gallery.probe import gain_colour
-from headscope.figures.heatmap import Cells, ticks
+from headscope.figures.heatmap import Cells
 from headscope.figures.picture import Chart, Picture, Table
+from headscope.figures.probe_panels import (
+    READ_AS,
+    best_gains,
+    best_head,
+    cell_records,
+    score_panel,
+    shape,
+)
 from headscope.figures.probe_scores import (
     Score,
     in_order,
@@ -24,10 +31,10 @@ from headscope.figures.probe_scores import (
 from headscope.figures.registered import RunLike, figure
 
 NOTE = (
-    "One row of heat maps per model, one column per task, all on one scale: the test score of each "
-    "head's probe above that of shuffled labels. The heads of a layer stand in the order of their "
-    "scores, the best at the left, as in the paper's figures; hover to see which head it is. A "
-    "model with more layers has more rows of cells in the same height."
+    "The heat maps of one model after those of another; every task has one scale for all models. "
+    "The heads of a layer stand in the order of their scores, the best at the left, as in the "
+    "paper's figures; hover to see which head it is. A model with more layers has more rows of "
+    f"cells in the same height. {READ_AS}"
 )
 _WIDTH, _HEIGHT = 180, 120
 
@@ -38,19 +45,26 @@ def probe_models(run: RunLike) -> Picture:
     by_model = scores_by_model(run)
     heads = {m: [s for s in found if s.representation == "head"] for m, found in by_model.items()}
     tasks = in_order(s.task for found in heads.values() for s in found)
-    colour = gain_colour([s.head_value() for found in heads.values() for s in found])
+    best = best_gains([s for found in heads.values() for s in found])
     rows: list[Chart] = []
     records: list[dict[str, Any]] = []
     for model, scores in heads.items():
-        panels = []
-        for task in tasks:
-            mine = [s for s in scores if s.task == task]
-            records += _records(model, mine)
-            panels.append(_panel(model, task, mine, colour))
+        records += cell_records(scores, best, model)
+        n_layers, n_heads = shape(scores)
+        panels = [
+            score_panel(
+                f"{model}/{task}",
+                across="place",
+                cells=Cells(n_layers, n_heads, _WIDTH, _HEIGHT),
+                title=wording.capital(task_label(task)),
+                subtitle=best_head([s for s in scores if s.task == task]),
+            )
+            for task in tasks
+        ]
         title = {"text": model, "fontSize": 14, "fontWeight": 700, "offset": 10}
-        rows.append(alt.hconcat(*panels, spacing=24, title=title))
+        rows.append(alt.concat(*panels, columns=4, title=title))
     chart = alt.vconcat(*rows, spacing=34).resolve_scale(color="shared")
-    chart.datasets = {"models": records}
+    chart.datasets = {"cells": records}
     sentence = found_in(by_model, tasks)
     return Picture(
         title="The same probes on several models",
@@ -74,68 +88,6 @@ def scores_by_model(run: RunLike) -> dict[str, list[Score]]:
         )
         for name in names
     }
-
-
-def _records(model: str, scores: list[Score]) -> list[dict[str, Any]]:
-    records = []
-    for layer in sorted({s.layer or 0 for s in scores}):
-        own = sorted((s for s in scores if s.layer == layer), key=lambda s: (-s.gain, s.head or 0))
-        for place, s in enumerate(own, 1):
-            records.append(
-                {
-                    "model": model,
-                    "task": s.task,
-                    "layer": layer + 1,
-                    "place": place,
-                    "label": f"head {s.head_value().head}",
-                    "value": float(f"{s.gain:.5g}"),
-                    "shown": shown(s.test, s.metric),
-                }
-            )
-    return records
-
-
-def _panel(model: str, task: str, scores: list[Score], colour: alt.Color) -> Chart:
-    n_layers = 1 + max((s.layer or 0 for s in scores), default=0)
-    n_heads = 1 + max((s.head or 0 for s in scores), default=0)
-    gap = Cells(n_layers, n_heads, _WIDTH, _HEIGHT).gap
-    best = max(scores, key=lambda s: s.gain, default=None)
-    subtitle = (
-        "no data"
-        if best is None
-        else f"most: {best.head_value().head}, {shown(best.test, best.metric)}"
-    )
-    chart: Chart = (
-        alt.Chart(alt.NamedData(name="models"))
-        .transform_filter((alt.datum.model == model) & (alt.datum.task == task))
-        .mark_rect()
-        .encode(
-            x=alt.X(
-                "place:O",
-                title="place in its layer",
-                scale={"paddingInner": gap, "paddingOuter": 0.03},
-                axis={"values": ticks(n_heads)},
-            ),
-            y=alt.Y(
-                "layer:O",
-                title="layer",
-                scale={"paddingInner": gap, "paddingOuter": 0.03},
-                axis={"values": ticks(n_layers)},
-            ),
-            color=colour,
-            tooltip=[
-                alt.Tooltip("label:N", title="title"),
-                alt.Tooltip("shown:N", title="test score"),
-                alt.Tooltip("value:Q", title="above shuffled labels", format=".3f"),
-            ],
-        )
-        .properties(
-            width=_WIDTH,
-            height=_HEIGHT,
-            title={"text": wording.capital(task_label(task)), "subtitle": subtitle},
-        )
-    )
-    return chart
 
 
 def found_in(by_model: dict[str, list[Score]], tasks: list[str]) -> str:

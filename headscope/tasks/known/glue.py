@@ -10,9 +10,7 @@ _YES_NO = ("not_equivalent", "equivalent")
 _ENTAILS = ("entailment", "not_entailment")
 
 SST2 = Classification("sst2", "SST-2", labels=("0", "1"), names=("negative", "positive"))
-MRPC = Classification(
-    "mrpc", "MRPC", metrics=("f1", "accuracy"), labels=("0", "1"), names=_YES_NO
-)
+MRPC = Classification("mrpc", "MRPC", metrics=("f1", "accuracy"), labels=("0", "1"), names=_YES_NO)
 QQP = Classification("qqp", "QQP", metrics=("accuracy", "f1"), labels=("0", "1"), names=_YES_NO)
 RTE = Classification("rte", "RTE", labels=_ENTAILS)
 QNLI = Classification("qnli", "QNLI", labels=_ENTAILS)

@@ -1,0 +1,124 @@
+"""What probing all heads at once costs beside one classifier after the other."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+
+import numpy as np
+import torch
+from sklearn.linear_model import LogisticRegression
+from torch import Tensor, nn
+
+from bench.ratio import Line, alternated, seconds
+from bench.subject import bert_base, sequences
+from headscope.models import collate
+from headscope.probes.head_vectors import sentence_vectors
+from headscope.probes.logistic import Fitted, Problems, fit_logistic
+
+L2 = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
+N_HEADS, D_HEAD, N_ROWS = 72, 32, 5000
+#: Loops are timed on some heads and counted for all: one head is like the other.
+N_TIMED = 4
+
+
+def heads_and_labels(n_classes: int, seed: int = 0) -> tuple[Tensor, Tensor]:
+    """Outputs of 72 heads as they are: narrow spectra, far-off centres, labels told in part."""
+    random = np.random.default_rng(seed)
+    spectrum = 0.3 * 0.85 ** np.arange(D_HEAD)
+    plain = random.normal(size=(N_HEADS, D_HEAD, N_ROWS)) * spectrum[:, None]
+    turned = np.linalg.qr(random.normal(size=(N_HEADS, D_HEAD, D_HEAD)))[0] @ plain
+    score = random.normal(size=(n_classes, D_HEAD)) @ plain[0] * 4
+    labels = (score + random.gumbel(size=score.shape)).argmax(axis=0)
+    x = turned + random.normal(size=(N_HEADS, D_HEAD, 1))
+    return torch.from_numpy(x.astype(np.float32)), torch.from_numpy(labels)
+
+
+def all_at_once(x: Tensor, y: Tensor, n_classes: int) -> Fitted:
+    grid = torch.tensor(L2).expand(N_HEADS, -1)
+    return fit_logistic(x, Problems(y.expand(len(L2), -1), grid, n_classes))
+
+
+def scikit_learn(x: Tensor, y: Tensor) -> list[LogisticRegression]:
+    """A loop of fits with its defaults, but for enough steps."""
+    fitted = []
+    for head in x[:N_TIMED].numpy():
+        rows = np.ascontiguousarray(head.T)
+        for l2 in L2:
+            one = LogisticRegression(C=1 / (l2 * len(y)), max_iter=1000)
+            fitted.append(one.fit(rows, y.numpy()))
+    return fitted
+
+
+def senteval(x: Tensor, y: Tensor, n_classes: int) -> None:
+    """SentEval's loop: RMSProp over minibatches, early stop by held-out accuracy."""
+    n_held = N_ROWS // 10
+    for head in x[:N_TIMED]:
+        rows = head.T.contiguous()
+        for l2 in L2:
+            torch.manual_seed(0)
+            layer = nn.Linear(D_HEAD, n_classes)
+            optimizer = torch.optim.RMSprop(layer.parameters(), lr=0.1, weight_decay=l2)
+            best, idle, kept = -1.0, 0, layer
+            for _ in range(200):
+                for part in torch.split(torch.randperm(N_ROWS - n_held) + n_held, 256):
+                    optimizer.zero_grad()
+                    nn.functional.cross_entropy(layer(rows[part]), y[part]).backward()
+                    optimizer.step()
+                with torch.no_grad():
+                    right = (layer(rows[:n_held]).argmax(1) == y[:n_held]).float().mean().item()
+                if right > best:
+                    best, idle, kept = right, 0, deepcopy(layer)
+                else:
+                    idle += 1
+                if idle >= 3:
+                    break
+            del kept
+
+
+def in_share(work: Callable[[], object], loop: Callable[[], object]) -> float:
+    """Seconds of the work / seconds of the loop over all heads."""
+    return alternated(work, loop, rounds=3) * N_TIMED / N_HEADS
+
+
+def lines() -> Iterator[Line]:
+    warnings.simplefilter("ignore")
+    for n_classes in (2, 6):
+        x, y = heads_and_labels(n_classes)
+
+        def ours(x: Tensor = x, y: Tensor = y, k: int = n_classes) -> Fitted:
+            return all_at_once(x, y, k)
+
+        what = f"72 heads × 5 L2, 5,000 rows, {n_classes} classes"
+        ratio = in_share(ours, lambda x=x, y=y: scikit_learn(x, y))
+        yield Line(f"{what} / scikit-learn's loop", ratio, 0.1)
+        ratio = in_share(ours, lambda x=x, y=y, k=n_classes: senteval(x, y, k))
+        yield Line(f"{what} / SentEval's loop", ratio, 0.05)
+        said, loop = ours().predict(x), scikit_learn(x, y)
+        gaps = [
+            abs(
+                (said[i // 5, i % 5] == y).float().mean().item()
+                - one.score(x[i // 5].numpy().T, y.numpy())
+            )
+            for i, one in enumerate(loop)
+        ]
+        yield Line(f"{what}: largest difference in accuracy, points", 100 * max(gaps), 0.5)
+    yield from _vectors()
+
+
+def _vectors() -> Iterator[Line]:
+    model = bert_base()
+    encoded = sequences(32, 24)
+    batch = collate(encoded)
+
+    def bare() -> None:
+        with torch.inference_mode():
+            model.model(**batch.inputs)
+
+    def ours() -> None:
+        sentence_vectors(model, batch, "first")
+
+    seconds(ours)
+    name = "vectors of all heads and layers / bare eager forward, 24 tokens"
+    yield Line(name, alternated(ours, bare), 1.25)

@@ -8,7 +8,7 @@ STAMP := $(VENV)/.ready
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 RUN ?= out/demo
 
-.PHONY: setup demo test check bench clean
+.PHONY: setup demo test check bench pictures clean
 
 setup: $(STAMP)
 
@@ -39,6 +39,12 @@ check: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python -m bench
+
+# The pictures of the documentation, from the demo's run; needs a Chromium.
+pictures: $(STAMP)
+	test -f $(RUN)/report.html || $(BIN)/headscope demo -o $(RUN) --no-open
+	$(BIN)/python -m scripts.atlas_pictures $(RUN)/report.html docs/images
+	$(BIN)/python -m scripts.explorer_pictures $(RUN) docs/images
 
 clean:
 	rm -rf $(VENV) out build dist *.egg-info

@@ -36,6 +36,17 @@ def compare(
     twin: Annotated[
         bool, typer.Option("--twin/--no-twin", help="With --models: also a random twin.")
     ] = True,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="With --models: go on with an unfinished run.")
+    ] = False,
+    device: Annotated[str, typer.Option(help="With --models: where the models run.")] = "cpu",
+    allow_pickle: Annotated[
+        bool,
+        typer.Option("--allow-pickle", help="Load pickled weights: they can run any code."),
+    ] = False,
+    allow_remote_code: Annotated[
+        bool, typer.Option("--allow-remote-code", help="Run code that comes with a hub model.")
+    ] = False,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Where tables and report go.")
     ] = None,
@@ -60,6 +71,12 @@ def compare(
             limit=limit,
             twin=twin,
             annotate=annotate,
+            resume=resume,
+            loading={
+                "device": device,
+                "allow_pickle": allow_pickle,
+                "allow_remote_code": allow_remote_code,
+            },
             as_json=as_json,
         )
         return

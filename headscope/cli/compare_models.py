@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import typer
 
@@ -19,6 +20,8 @@ def run_comparison(
     limit: int | None,
     twin: bool,
     annotate: str | None,
+    resume: bool,
+    loading: Mapping[str, Any],
     as_json: bool,
 ) -> None:
     """One pass of two models over a corpus: similar maps, features and clusters side by side."""
@@ -30,7 +33,7 @@ def run_comparison(
     from headscope.corpora import Corpus, shipped_corpus
     from headscope.store import check_writable
 
-    check_writable(output, resume=False)
+    check_writable(output, resume=resume)
     if list(corpus) == ["shipped"]:
         read = shipped_corpus(limit=limit)
     else:
@@ -43,10 +46,12 @@ def run_comparison(
 
     with shown_progress() as progress:
         progress.stage(f"Loading {models[0]}")
-        before = load(models[0])
+        before = load(models[0], **loading)
         progress.stage(f"Loading {models[1]}")
-        after = load(models[1])
-        run = compare_models(before, after, read, output, twin=twin, progress=progress)
+        after = load(models[1], **loading)
+        run = compare_models(
+            before, after, read, output, twin=twin, resume=resume, progress=progress
+        )
     findings = {figure.name: draw(run, figure.name).sentence for figure in available(run)}
     report = run.path / "report.html"
     if as_json:

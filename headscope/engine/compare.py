@@ -19,7 +19,7 @@ from headscope.engine.lockstep import in_lockstep
 from headscope.engine.plan import Plan, applicable, encoded_shards, encoder_for, make_plan
 from headscope.engine.progress import Progress, Silent
 from headscope.engine.settings import Settings
-from headscope.engine.shard import Values, add
+from headscope.engine.shard import Values, add, in_halves
 from headscope.errors import UsageError
 from headscope.figures import render_report
 from headscope.measures import MEASURES, LayerMeasure, Place, Total
@@ -132,7 +132,10 @@ def _run(
         kept = [o for o in outcomes if isinstance(o, Encoded)]
         total: Values = {}
         for batch in length_sorted(kept, settings.batch_tokens):
-            add(total, observe_together(models, measures, batch, plan.facts))
+            found = in_halves(
+                lambda part: observe_together(models, measures, part, plan.facts), batch
+            )
+            add(total, found)
             progress.advance(sum(e.n_tokens for e in batch), len(batch))
         save_values(writer, index, total)
 

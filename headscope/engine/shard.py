@@ -49,17 +49,15 @@ def run_shard(
     """
     total: Values = {}
     for batch in length_sorted(encoded, settings.batch_tokens):
-        add(total, _run_batch(model, measures, batch, facts or Facts()))
+        add(total, in_halves(lambda part: _observe(model, measures, part, facts or Facts()), batch))
         advance(len(batch), sum(e.n_tokens for e in batch))
     return total
 
 
-def _run_batch(
-    model: LoadedModel, measures: Sequence[Measure], encoded: Sequence[Encoded], facts: Facts
-) -> Values:
-    """One batch; where memory does not suffice, its two halves, and so on."""
+def in_halves(observe: Callable[[Sequence[Encoded]], Values], encoded: Sequence[Encoded]) -> Values:
+    """What `observe` finds in a batch; where memory does not suffice, in its halves, and so on."""
     try:
-        return _observe(model, measures, encoded, facts)
+        return observe(encoded)
     except (MemoryError, RuntimeError) as error:
         if not _is_out_of_memory(error):
             raise
@@ -69,8 +67,8 @@ def _run_batch(
                 f"({encoded[0].sequence.id}); try a smaller --max-tokens"
             ) from None
     half = len(encoded) // 2
-    total = _run_batch(model, measures, encoded[:half], facts)
-    add(total, _run_batch(model, measures, encoded[half:], facts))
+    total = in_halves(observe, encoded[:half])
+    add(total, in_halves(observe, encoded[half:]))
     return total
 
 

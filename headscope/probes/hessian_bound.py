@@ -40,7 +40,7 @@ def make_bound(
     covariance = features[0] @ features[0].T / features.shape[2]
     grid = l2[0, :, 0, 0]
     values = grid.new_tensor(sorted(set(grid.tolist())))
-    which = torch.searchsorted(values, grid)
+    which = torch.searchsorted(values, grid.contiguous())
     n = covariance.shape[0]
     penalty = values[:, None] * functional.pad(values.new_ones(n - 1), (0, 1))
     tiny = 1e-6 * covariance.diagonal().mean()

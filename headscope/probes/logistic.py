@@ -67,7 +67,7 @@ def fit_logistic(
     features: Float[Tensor, "set d row"] | Rotated,
     problems: Problems,
     *,
-    tolerance: float = 1e-7,
+    tolerance: float = 1e-8,
     max_steps: int = 300,
 ) -> Fitted:
     """Train every slot on every set of features.
@@ -158,7 +158,7 @@ class _Descent:
         gradient = self._gradient(self.logits, self.now)
         scaled = self.bound.divide(gradient)
         history: list[_Memory] = []
-        enough = (tolerance * _dot(gradient, scaled)).clamp(min=1e-12)
+        enough = (tolerance * _dot(gradient, scaled)).clamp(min=1e-14)
         while self.n_steps < max_steps:
             self.done |= _dot(gradient, scaled) <= enough
             if bool(self.done.all()):

@@ -64,7 +64,7 @@ class Fast:
     ) -> Trained:
         problems = Problems(lesson.gold, l2, lesson.n_classes, widths)
         # wide prefixes are many and slow: a tenth of a point at most is left to gain
-        return fit_logistic(train, problems, tolerance=1e-7 if widths is None else 1e-6)
+        return fit_logistic(train, problems, tolerance=1e-8 if widths is None else 1e-6)
 
 
 class Ridge:

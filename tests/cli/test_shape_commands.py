@@ -117,6 +117,10 @@ def test_two_models_are_compared(
     assert set(compared.table("similarity")["cosine"].to_pylist()) == {1.0}
     assert {"similarity_random", "features_compared", "distance_compared"} <= set(compared.tables)
     assert "Traceback" not in said.err
+    again = ("compare", "--models", planted_folder, planted_folder, "--corpus", toy, "-o", output)
+    assert headscope(*again).code == 2  # a finished run is in the way
+    assert headscope(*again, "--resume").code == 0
+    assert headscope(*again, "--resume", "--device", "nowhere").code == 2
 
 
 def test_comparing_models_needs_a_corpus_and_a_place(

@@ -175,3 +175,47 @@ def test_shards_and_batches_do_not_matter(tmp_path: Path) -> None:
     for table in ("similarity", "similarity_random"):
         a, b = (columns(run, table)["cosine"] for run in runs)
         assert a == pytest.approx(b, abs=1e-6)
+
+
+def test_out_of_memory_halves_the_batch(tmp_path: Path) -> None:
+    one, other = tiny(1), tiny(2)
+    whole = compare_models(one, other, Corpus.of(TEXTS), tmp_path / "whole")
+    sizes: list[int] = []
+
+    def greedy(module: Any, args: Any, kwargs: dict[str, Any]) -> None:
+        sizes.append(len(kwargs["input_ids"]))
+        if sizes[-1] > 1:
+            raise torch.OutOfMemoryError("no room for two")
+
+    hook = other.model.register_forward_pre_hook(greedy, with_kwargs=True)
+    try:
+        halved = compare_models(one, other, Corpus.of(TEXTS), tmp_path / "halved")
+    finally:
+        hook.remove()
+    assert max(sizes) > 1
+    assert sizes.count(1) == len(TEXTS)
+    a, b = (columns(run, "similarity")["cosine"] for run in (whole, halved))
+    assert a == pytest.approx(b, abs=1e-6)
+
+
+def test_an_interrupted_comparison_goes_on(tmp_path: Path) -> None:
+    one, other = tiny(1), tiny(2)
+    settings = Settings(shard_size=1)
+    whole = compare_models(one, other, Corpus.of(TEXTS), tmp_path / "whole", settings=settings)
+    calls: list[None] = []
+
+    def stop(*_: object) -> None:
+        calls.append(None)
+        if len(calls) > 2:
+            raise KeyboardInterrupt
+
+    hook = one.model.register_forward_pre_hook(stop)
+    with pytest.raises(KeyboardInterrupt):
+        compare_models(one, other, Corpus.of(TEXTS), tmp_path / "cut", settings=settings)
+    hook.remove()
+    resumed = compare_models(
+        one, other, Corpus.of(TEXTS), tmp_path / "cut", settings=settings, resume=True
+    )
+    for table in whole.tables:
+        paths = [run.path / "tables" / f"{table}.parquet" for run in (whole, resumed)]
+        assert paths[0].read_bytes() == paths[1].read_bytes()

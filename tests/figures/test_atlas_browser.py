@@ -291,6 +291,24 @@ def test_a_saved_notebook_shows_the_atlas_without_a_server(run: Any, tmp_path: P
         assert [url for url in browser.requests if not url.startswith(("file:", "about:"))] == []
 
 
+def test_an_atlas_of_24_layers_and_16_heads(
+    browser: Browser, make_run: Any, tmp_path: Path
+) -> None:
+    path = tmp_path / "large.html"
+    path.write_text(render_atlas(make_run((("self", 24, 16),))), encoding="utf-8")
+    try:
+        for width, height in ((1440, 900), (390, 844)):
+            browser.size(width, height)
+            browser.open(path, ready=READY)
+            assert browser.run("document.querySelectorAll('.cell').length") == 384
+            assert browser.run("document.documentElement.scrollWidth") == width
+            browser.click('[data-id="24-16"]')
+            assert "Head 24-16" in browser.text("#passport")
+            assert browser.console == []
+    finally:
+        browser.size(1440, 900)
+
+
 def test_every_kind_of_run_can_be_looked_at(
     browser: Browser, make_run: Any, tmp_path: Path
 ) -> None:

@@ -13,7 +13,7 @@ from headscope.errors import UsageError
 from headscope.explorer.limits import Limits
 from headscope.explorer.live.changes import changes
 from headscope.explorer.live.loading import load_with_head
-from headscope.explorer.live.maps import shrunk
+from headscope.explorer.live.maps import shrunk, small_pictures
 from headscope.explorer.live.passes import LiveModel
 from headscope.explorer.live.reading import described, typed
 from headscope.measures.patterns.labelled_maps import as_image
@@ -92,9 +92,10 @@ def test_small_pictures_are_the_shrunk_maps(served: Served, small_masked: Loaded
     assert about == {"heads": 4, "rows": 32, "columns": 32}
     maps = tapped(small_masked, text)[1]
     for head in range(4):
-        cells = np.frombuffer(found.body, np.uint8).reshape(4, 32, 32)[head]
-        expected = 255 * np.sqrt(as_image(maps[head], 32))
-        assert np.abs(cells - expected).max() <= 1.0
+        pairs = np.frombuffer(found.body, np.uint8)
+        cells = np.stack([pairs >> 4, pairs & 15], axis=1).reshape(4, 32, 32)[head]
+        expected = 15 * np.sqrt(as_image(maps[head], 32))
+        assert np.abs(cells - expected).max() <= 0.51
     assert shrunk(maps[:, :20, :40], 32).sum(axis=-1) == pytest.approx(
         maps[:, :20, :40].sum(axis=-1), abs=1e-4
     )
@@ -202,6 +203,16 @@ def test_bytes_of_a_view_are_far_below_the_json_of_all_maps(
     assert lines == 2 * n * n
     assert lines + len(json.dumps(told)) <= everything / 10
     assert 3 * picture <= everything / 10
+
+
+def test_pictures_of_an_odd_number_of_cells_lose_none(planted_bert: LoadedModel) -> None:
+    found = LiveModel(planted_bert).read("the cat sat on the mat.")  # 9 tokens
+    content, about = small_pictures(found, "self", 0)
+    assert about == {"heads": 8, "rows": 9, "columns": 9}
+    pairs = np.frombuffer(content, np.uint8)
+    cells = np.stack([pairs >> 4, pairs & 15], axis=1).ravel()[: 8 * 81].reshape(8, 9, 9)
+    assert np.array_equal(cells[0], 15 * np.eye(9))
+    assert len(content) == 4 * 81
 
 
 @pytest.mark.parametrize(

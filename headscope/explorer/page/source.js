@@ -26,7 +26,10 @@ export const serverSource = () => {
     pictures: (pass, stack, layer) =>
       kept(pass, async () => {
         const { buffer, about } = await askBytes(at(pass, "pictures", { stack, layer }));
-        return { ...about, data: new Uint8Array(buffer) };
+        const pairs = new Uint8Array(buffer);
+        // two cells to a byte; 15 shades become 255
+        const data = Uint8Array.from({ length: about.heads * about.rows * about.columns }, (_, i) => 17 * (i % 2 ? pairs[i >> 1] & 15 : pairs[i >> 1] >> 4));
+        return { ...about, data };
       }),
     changes: (before, after) => kept(after, () => kept(before, () => ask(at(after, "changes", { from: before.key })))),
   };

@@ -44,7 +44,7 @@ class _Follower:
             # the same split of every sum as in the leader's thread, hence the same bits
             torch.set_num_threads(n_threads)
             with torch.inference_mode():
-                self.tap.forward(self._batch)
+                self.tap.watch(self._batch)
         except _StoppedError:
             pass
         except BaseException as error:
@@ -108,6 +108,6 @@ def in_lockstep(
         for follower in followers:
             follower.start()
             undo.callback(follower.abandon)
-        leader.forward(batches[0])
+        leader.watch(batches[0])
         for follower in followers:
             follower.finish()

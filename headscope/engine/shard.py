@@ -101,7 +101,7 @@ def _observe(
 
     batch = collate(encoded, pad_id=model.pad_id, device=model.device, facts=facts)
     with torch.inference_mode(), Tap(model.body, observer=observer, layout=model.layout) as tap:
-        tap.forward(batch)
+        tap.watch(batch)
         for stack, views in kept.items():
             for whole in by_stack:
                 if whole.applies_to(model.layout[stack]):

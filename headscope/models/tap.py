@@ -23,12 +23,16 @@ from headscope.models.view import View
 from headscope.types import Stack
 
 
+class _SeenAllError(Exception):
+    """Every attention call has been seen; nobody asked for what comes after."""
+
+
 class Tap:
     """Watch and edit the attention of a model for as long as the `with` block lasts.
 
     The model is left exactly as it was, also after an exception. Inside the block, call
-    `tap.forward(batch)`, or the model itself when neither an observer nor a segment edit needs to
-    know what the tokens are. `observer` gets a `View` per layer, after the edits. With
+    `tap.forward(batch)` (`tap.watch(batch)` where only the observer matters), or the model itself
+    when neither an observer nor a segment edit needs to know what the tokens are. `observer` gets a `View` per layer, after the edits. With
     `gradients=True` the views are kept in `tap.views`, and `view.gradient` is there once the loss
     has been propagated back.
     """
@@ -55,6 +59,7 @@ class Tap:
         self._batch: Batch | None = None
         self._mask: Tensor | None = None
         self._undo: ExitStack | None = None
+        self._n_unseen: int | None = None
 
     # --- life -----------------------------------------------------------------------------
 
@@ -85,6 +90,20 @@ class Tap:
             return self.model(**batch.inputs, **no_cache(self.model), **kwargs)
         finally:
             self._batch = None
+
+    def watch(self, batch: Batch) -> None:
+        """Run the model as far as its last attention call: for observers who ask no more of it.
+
+        The last layer's feed-forward part, a pooler and a head are left out, which is about a
+        twentieth of a model of twelve layers.
+        """
+        self._n_unseen = sum(stack.n_layers for stack in self.layout.stacks)
+        try:
+            self.forward(batch)
+        except _SeenAllError:
+            pass
+        finally:
+            self._n_unseen = None
 
     def _start(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self._n_calls.clear()
@@ -134,6 +153,10 @@ class Tap:
             self.views.append(view)
         if self.observer is not None:
             self.observer(view)
+        if self._n_unseen is not None:
+            self._n_unseen -= 1
+            if self._n_unseen == 0:
+                raise _SeenAllError
 
     def _real_queries(self, stack: Stack) -> Bool[Tensor, "batch query"] | None:
         if self._batch is not None:

@@ -108,7 +108,7 @@ def word_maps(model: LoadedModel, batch: ParseBatch) -> WordMaps:
             layers.append(word_attention(view.pattern, weights, members))
 
     with torch.no_grad(), Tap(model.body, observer=observer, layout=model.layout) as tap:
-        tap.forward(batch.tokens)
+        tap.watch(batch.tokens)
         maps = torch.cat(layers, dim=1)
         return WordMaps(
             maps.permute(0, 2, 1, 3).contiguous(), maps.permute(0, 3, 1, 2).contiguous()

@@ -288,6 +288,31 @@ def test_layers_are_told_by_module_when_some_are_dropped() -> None:
     assert [layer for stack, layer in seen if stack == "cross"] == [0, 1, 2]
 
 
+@pytest.mark.parametrize("name", FAMILIES)
+def test_watching_sees_the_same_and_stops_after_the_last_map(name: str) -> None:
+    family = FAMILIES[name]
+    model, batch = family.build(), batch_for(family)
+    seen: list[View] = []
+    with torch.inference_mode(), Tap(model, observer=seen.append) as tap:
+        before = _state(model)
+        whole = tap.forward(batch)
+        expected, seen[:] = list(seen), []
+        finished: list[nn.Module] = []
+        hook = model.register_forward_hook(lambda *_: finished.append(model))
+        tap.watch(batch)
+        hook.remove()
+        watched, seen[:] = list(seen), []
+        again = tap.forward(batch)
+        assert _state(model) == before
+    assert finished == []  # what comes after the last map was not computed
+    assert len(watched) == len(expected) == len(seen)
+    for a, b in zip(expected, watched, strict=True):
+        assert (a.stack, a.layer) == (b.stack, b.layer)
+        assert torch.equal(a.pattern, b.pattern)
+        assert torch.equal(a.z, b.z)
+    assert torch.equal(whole[0], again[0])
+
+
 @pytest.mark.parametrize("name", ["bert", "albert", "openai-gpt", "bart"])
 def test_one_layer_at_a_time_is_kept(name: str) -> None:
     refs: list[weakref.ref[Tensor]] = []

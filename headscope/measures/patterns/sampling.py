@@ -117,7 +117,7 @@ def _of_one(model: LoadedModel, encoded: Encoded) -> list[Candidate]:
             found.append(Candidate(label, pooled(pattern), kind, rare))
 
     with torch.inference_mode(), Tap(model.model, observer=observer, layout=model.layout) as tap:
-        tap.forward(collate([encoded], pad_id=model.pad_id, device=model.device))
+        tap.watch(collate([encoded], pad_id=model.pad_id, device=model.device))
     return found
 
 

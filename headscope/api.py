@@ -90,6 +90,21 @@ class Run(store.Run):
 
         return write_clusters(self, Settings(k, method, seed, stability))
 
+    def compare(self, *others: store.Run, output: str | Path | None = None, **options: Any) -> Run:
+        """What changed from this run to others over the same sequences, as a run of its own.
+
+        `options` are those of `roles`. Without `output` it goes to a new temporary folder.
+        """
+        from headscope.analyses.compare import compare_runs, write_comparison
+        from headscope.analyses.role_test import RoleTestOptions
+
+        asked, runs = RoleTestOptions(**options), [self, *others]
+        tables = compare_runs(runs, asked)
+        folder = Path(output or Path(tempfile.mkdtemp(prefix="headscope-")) / "run")
+        written = open_run(write_comparison(runs, tables, folder, asked).path)
+        written.report()
+        return written
+
 
 def open_run(path: str | Path) -> Run:
     """A finished run; torch is not needed."""

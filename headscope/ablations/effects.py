@@ -54,7 +54,7 @@ def effects(
     """
     names = [metric.name for metric in task.all_metrics()]
     columns: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
-    seen = ~np.isnan(values[..., 0])
+    seen = ~np.isnan(values).all(axis=-1)
     patterns, which = np.unique(seen, axis=0, return_inverse=True)
     rows: dict[tuple[int, int], tuple[Any, ...]] = {}
     for number, kept in enumerate(patterns):

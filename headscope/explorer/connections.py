@@ -48,6 +48,10 @@ class PatientProtocol(H11Protocol):
         if self.transport is not None:
             super().connection_lost(exc)
 
+    def on_response_complete(self) -> None:
+        self._waiting_for = None  # the wait for the next head begins now
+        super().on_response_complete()
+
     def _what(self) -> str | None:
         """What the connection waits for now."""
         if self.transport.get_write_buffer_size():

@@ -50,6 +50,8 @@ def ratio(above: Floats, below: Floats) -> Floats:
 class MeanOf(Metric):
     """The mean of one column of the answers, weighted by another one if it is named.
 
+    NaN (an answer beyond the cut has no loss) is no data and does not count.
+
     >>> MeanOf("loss", column="loss").score({"loss": np.array([1.0, 3.0])}, np.zeros(2))
     2.0
     """
@@ -59,7 +61,11 @@ class MeanOf(Metric):
 
     def resampled(self, answers: Answers, gold: Floats, counts: Floats) -> Floats:
         weight = answers[self.weight] if self.weight else np.ones(len(gold))
-        return ratio(counts @ (answers[self.column] * weight), counts @ weight)
+        known = ~np.isnan(answers[self.column])
+        weight = np.where(known, weight, 0.0)
+        return ratio(
+            counts @ (np.where(known, answers[self.column], 0.0) * weight), counts @ weight
+        )
 
 
 @dataclass(frozen=True)

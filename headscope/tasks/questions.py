@@ -130,7 +130,7 @@ class Questions(Task):
         return super().inputs(model, known)
 
     def losses(self, output: Any, labels: Tensor) -> Float[Tensor, " batch"]:
-        """NaN for an example without a target: there is nothing to compare with."""
+        """0, without a gradient, for an example without a target."""
         parts = [
             functional.cross_entropy(
                 logits.float(), labels[:, i], reduction="none", ignore_index=-100
@@ -152,7 +152,9 @@ class Questions(Task):
             output.end_logits.float(),
             torch.from_numpy(inside).to(output.start_logits.device),
         ).cpu()
-        losses = self.losses(output, labels).double().detach().cpu().numpy()
+        losses = self.losses(output, labels).double().detach()
+        # nothing to compare with: no data
+        losses = losses.masked_fill(labels[:, 0] == -100, torch.nan).cpu().numpy()
         found = np.empty((len(prepared), 3))
         for row, (one, span) in enumerate(zip(prepared, spans.tolist(), strict=True)):
             said = _text(one, *span)

@@ -13,6 +13,8 @@ from transformers import (
     AlbertConfig,
     AlbertForSequenceClassification,
     BertConfig,
+    BertForMaskedLM,
+    BertForQuestionAnswering,
     BertForSequenceClassification,
     DistilBertConfig,
     DistilBertForSequenceClassification,
@@ -26,7 +28,7 @@ from transformers import (
 
 from headscope.ablations import Ablation, Sweep, choose
 from headscope.models import LoadedModel, head_set, load
-from headscope.tasks import Example, Prepared, Split, Task, find_task, gold_numbers
+from headscope.tasks import Answer, Example, Prepared, Split, Task, find_task, gold_numbers
 from headscope.types import HeadId, Sequence
 from tests.label_head import CARRIER
 from tests.planted import PAD, planted_tokenizer
@@ -215,6 +217,42 @@ def test_the_fast_way_answers_as_the_plain_one(build: Any, skips: bool, how: str
             mine, theirs = task.scores(one, prepared), task.scores(other, prepared)
             assert mine["accuracy"] == theirs["accuracy"]
     assert fast.fast is skips
+
+
+def _small(kind: Any) -> Any:
+    torch.manual_seed(0)
+    config = BertConfig(
+        vocab_size=40, hidden_size=16, num_hidden_layers=3, num_attention_heads=2,
+        intermediate_size=16, max_position_embeddings=40, pad_token_id=PAD, initializer_range=0.4,
+    )  # fmt: skip
+    return kind(config).eval()
+
+
+def test_other_tasks_the_fast_way() -> None:
+    """Questions and language modelling: several outputs, and labels for every token."""
+    questions = tuple(
+        Example(
+            Sequence(f"q{i}", "who sat ?", pair=text),
+            (Answer(text.split()[1], text.find(" ") + 1),),
+        )
+        for i, text in enumerate(TEXTS)
+    )
+    texts = tuple(Example(Sequence(f"s{i}", text), None) for i, text in enumerate(TEXTS))
+    for name, kind, examples in (
+        ("squad", BertForQuestionAnswering, questions),
+        ("masked_lm", BertForMaskedLM, texts),
+    ):
+        model = load(_small(kind), planted_tokenizer())
+        task = find_task(name).for_model(model)
+        prepared, _ = task.prepare(Split("dev", examples, (), ""), task.encoder(model, 24))
+        ablations = choose("head", model.layout)
+        found = []
+        for fast in (True, False):
+            sweep = Sweep(model, task, "uniform", fast=fast, batch_tokens=40, wide_tokens=400)
+            found.append(sweep.answers(prepared, ablations)[1])
+            assert sweep.fast is fast
+        np.testing.assert_allclose(found[0], found[1], atol=2e-6)
+        assert np.ptp(found[0][:, :, 0], axis=0).max() > 0, "heads should matter here"
 
 
 def test_the_model_is_left_as_it_was(label_ready: Ready) -> None:

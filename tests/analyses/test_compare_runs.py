@@ -11,8 +11,10 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
+import headscope as hs
 from headscope.analyses.compare import compare_runs, write_comparison
 from headscope.analyses.role_changes import paired, thirds
+from headscope.analyses.role_test import RoleTestOptions
 from headscope.cli.app import app
 from headscope.errors import RunError, UsageError
 from headscope.figures import draw
@@ -146,3 +148,14 @@ def test_several_models_against_one(planted_run: Run, swapped_run: Run, tmp_path
     assert len(set(tables["role_changes"]["model"])) == 2
     run = write_comparison([planted_run, swapped_run, planted_run], tables, tmp_path / "c")
     assert draw(run, "role_changes").themed()
+
+
+def test_a_run_compares_itself_with_others(
+    planted_run: Run, swapped_run: Run, tmp_path: Path
+) -> None:
+    opened = hs.open_run(planted_run.path)
+    found = opened.compare(swapped_run, output=tmp_path / "c", tau=2)
+    expected = compare_runs([planted_run, swapped_run], RoleTestOptions(tau=2))
+    assert found.table("role_moves").to_pydict() == expected["role_moves"]
+    assert (found.path / "report.html").is_file()
+    assert found.record.request.settings["roles"]["tau"] == 2

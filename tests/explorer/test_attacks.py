@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import shutil
 import socket
@@ -466,6 +467,23 @@ def test_silent_clients_are_let_go(impatient: Served) -> None:
     finally:
         for one in silent:
             one.close()
+
+
+def test_a_busy_client_keeps_its_connection(impatient: Served) -> None:
+    """Many quick requests on one connection, for longer than a head may take."""
+    connection = http.client.HTTPConnection("127.0.0.1", impatient.port, timeout=30)
+    try:
+        connection.connect()
+        own = connection.sock.getsockname()
+        ends = time.monotonic() + 2.5
+        while time.monotonic() < ends:
+            connection.request("GET", "/static/half.js")
+            assert connection.getresponse().read()
+            assert connection.sock is not None
+            assert connection.sock.getsockname() == own  # never reconnected
+            time.sleep(0.05)
+    finally:
+        connection.close()
 
 
 def test_a_client_that_drips_its_head_is_let_go(impatient: Served) -> None:

@@ -9,6 +9,8 @@ from pathlib import Path
 import headscope as hs
 from headscope.explorer.folder import Folder
 from headscope.explorer.sentences import sentences_of, wanted_of
+from headscope.explorer.texts import Texts
+from headscope.models import LoadedModel
 from headscope.types import HeadId
 from tests.explorer.served import Served
 
@@ -102,6 +104,19 @@ def test_a_run_whose_corpus_is_elsewhere_has_no_texts_but_its_ids(
     assert found["sentences"][0]["sequence"]
     assert served.ask(f"/api/runs/{id_}/sentences?head=1-1&what=nonsense").json["sentences"] == []
     assert served.ask(f"/api/runs/{id_}/sentences?head=x").status == 422
+
+
+def test_texts_come_from_a_named_corpus_if_it_is_the_one_that_was_read(
+    planted_bert: LoadedModel, tmp_path: Path
+) -> None:
+    corpus = tmp_path / "mine.txt"
+    corpus.write_text("the cat sat on the mat.\nthe dog ran.\n", encoding="utf-8")
+    run = hs.analyze(planted_bert, corpus, tmp_path / "run", measures=["surface"])
+    texts = Texts([corpus]).of(run)
+    assert sorted(one.text for one in texts.values()) == ["the cat sat on the mat.", "the dog ran."]
+    assert Texts().of(run) == {}
+    corpus.write_text("another corpus altogether.\n", encoding="utf-8")
+    assert Texts([corpus]).of(run) == {}
 
 
 def test_serving_runs_never_loads_torch(runs_folder: Path) -> None:

@@ -58,6 +58,12 @@ def test_what_is_not_defined_is_no_data() -> None:
     assert np.isnan(METRICS["f1"].score({"class": np.zeros(3)}, np.zeros(3)))
 
 
+def test_an_example_with_no_loss_does_not_count() -> None:
+    no_loss = {"loss": np.array([1.0, np.nan, 3.0])}
+    assert METRICS["loss"].score(no_loss, np.zeros(3)) == 2.0
+    assert np.isnan(METRICS["loss"].score({"loss": np.full(2, np.nan)}, np.zeros(2)))
+
+
 def test_a_wrong_name_gets_the_right_ones() -> None:
     with pytest.raises(UsageError, match="known: accuracy"):
         metric_named("accurracy")

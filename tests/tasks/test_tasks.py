@@ -244,6 +244,22 @@ def test_answers_are_found_in_the_tokens(tmp_path: Path) -> None:
     assert loss == pytest.approx(float(-torch.log_softmax(start[0], 0)[first]))
 
 
+def test_an_answer_beyond_the_cut_is_wrong_and_has_no_loss(tmp_path: Path) -> None:
+    late = ("the cat sat on the old mat and the big dog saw it .", "who saw it ?", "big dog")
+    write(tmp_path, "dev.json", squad([DOG], [late]))
+    model = _bert(kind=BertForQuestionAnswering)
+    task, split = read_part(find_task("squad").for_model(model), "dev", data=tmp_path)
+    prepared, counts = task.prepare(split, task.encoder(model, 14))
+    assert counts["n_cut"] == 1
+    assert prepared[0].target is None
+    loss, exact, f1 = answer(model, task, prepared)[0]
+    assert np.isnan(loss)
+    assert exact == 0.0
+    assert f1 < 1.0
+    with pytest.raises(UsageError, match="no example of the dev split is left"):
+        task.prepare(split, task.encoder(model, 14), learning=True)
+
+
 def test_spans_by_brute_force() -> None:
     torch.manual_seed(0)
     start, end = torch.randn(4, 12), torch.randn(4, 12)

@@ -32,9 +32,9 @@ class Tap:
 
     The model is left exactly as it was, also after an exception. Inside the block, call
     `tap.forward(batch)` (`tap.watch(batch)` where only the observer matters), or the model itself
-    when neither an observer nor a segment edit needs to know what the tokens are. `observer` gets a `View` per layer, after the edits. With
-    `gradients=True` the views are kept in `tap.views`, and `view.gradient` is there once the loss
-    has been propagated back.
+    when neither an observer nor a segment edit needs to know what the tokens are. `observer` gets a
+    `View` per layer, after the edits. With `gradients=True` the views are kept in `tap.views`, and
+    `view.gradient` is there once the loss has been propagated back.
     """
 
     def __init__(

@@ -152,9 +152,9 @@ class Questions(Task):
             output.end_logits.float(),
             torch.from_numpy(inside).to(output.start_logits.device),
         ).cpu()
-        losses = self.losses(output, labels).double().detach()
+        lost = self.losses(output, labels).double().detach()
         # nothing to compare with: no data
-        losses = losses.masked_fill(labels[:, 0] == -100, torch.nan).cpu().numpy()
+        losses = lost.masked_fill(labels[:, 0] == -100, torch.nan).cpu().numpy()
         found = np.empty((len(prepared), 3))
         for row, (one, span) in enumerate(zip(prepared, spans.tolist(), strict=True)):
             said = _text(one, *span)

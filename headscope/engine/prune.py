@@ -19,7 +19,8 @@ from headscope.errors import HeadscopeError, RunError
 from headscope.models import LoadedModel, Tap, collate, load
 from headscope.models.batch import Batch
 from headscope.models.edits import Zero
-from headscope.models.loading import Head, quiet
+from headscope.models.loaded_model import Head
+from headscope.models.loading import quiet
 from headscope.store.durable import explained
 from headscope.types import Encoded, HeadId, Sequence
 

@@ -23,7 +23,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from headscope.models.batch import Batch
-from headscope.models.loading import LoadedModel
+from headscope.models.loaded_model import LoadedModel
 from headscope.types import Encoded, TokenKind
 
 #: A position without a label.

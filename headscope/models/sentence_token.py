@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from headscope.models.loading import LoadedModel
+from headscope.models.loaded_model import LoadedModel
 from headscope.types import Stack
 
 #: The first token, the last one that is not padding, or the mean of all that are not.

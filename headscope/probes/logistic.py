@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import torch
@@ -95,6 +95,10 @@ def fit_logistic(
     [0, 0, 1, 1]
     """
     turned = features if isinstance(features, Rotated) else rotate(features)
+    if turned.axes is None and problems.widths is None and turned.n_sets == 1:
+        # too wide to be turned: all features are a prefix too
+        whole = torch.full((len(problems.labels),), turned.centre.shape[1])
+        problems = replace(problems, widths=whole)
     n_alive = turned.n_rows * len(problems.labels) * problems.n_logits
     each = max(1, _CHUNK // max(1, n_alive))
     parts = [

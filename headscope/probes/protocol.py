@@ -14,7 +14,7 @@ from torch import Tensor
 
 from headscope.errors import UsageError
 from headscope.probes.probe_task import TEST, TRAIN, VALIDATION, ProbeTask
-from headscope.probes.rotation import MAX_TURNED, centred
+from headscope.probes.rotation import MAX_ROWS, centred
 from headscope.probes.scores import scores
 from headscope.probes.solvers import Lesson, Solver
 
@@ -160,7 +160,7 @@ class Protocol:
         All prefixes and penalties are slots of one batch where the solver can do that, and where
         the rows are not so few that each prefix alone is solved faster.
         """
-        if not self.solver.takes_widths or len(self.rounds.learn) <= MAX_TURNED:
+        if not self.solver.takes_widths or len(self.rounds.learn) <= MAX_ROWS:
             for n in counts:
                 outcome = self.probe(features[:n].flatten(0, 1)[None], controls=n == n_plain)[0]
                 yield n, outcome

@@ -8,8 +8,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-#: Sets with more features and more rows are left as they are: turning them would cost too much.
-MAX_TURNED = 1000
+#: Sets with more features than this and more rows than that are only centred: turning them would
+#: cost too much.
+MAX_TURNED, MAX_ROWS = 1400, 1000
 #: About this many numbers are turned at a time, to stay near the processor.
 _CHUNK = 1 << 19
 
@@ -51,7 +52,7 @@ def rotate(features: Float[Tensor, "set d row"]) -> Rotated:
     """
     n_sets, width, n_rows = features.shape
     if width > MAX_TURNED:
-        return _by_rows(features) if n_rows <= MAX_TURNED else centred(features)
+        return _by_rows(features) if n_rows <= MAX_ROWS else centred(features)
     whole = features.new_empty(n_sets, width + 1, n_rows)
     whole[:, -1] = 1.0
     centre, variance = features.new_empty(2, n_sets, width)

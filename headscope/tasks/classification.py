@@ -16,7 +16,7 @@ from torch.nn import functional
 
 from headscope.errors import ModelError, UsageError
 from headscope.models import LoadedModel
-from headscope.models.loading import Head
+from headscope.models.loaded_model import Head
 from headscope.tasks.data import DataOptions, PartSource, drawn
 from headscope.tasks.example import Example, Prepared, Split
 from headscope.tasks.labelled_rows import labelled_rows

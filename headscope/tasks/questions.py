@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from headscope.corpora.json_values import parse
-from headscope.models.loading import Head
+from headscope.models.loaded_model import Head
 from headscope.tasks.data import DataOptions, PartSource, drawn
 from headscope.tasks.example import Answer, Example, Prepared, Split
 from headscope.tasks.task import Task

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from headscope.errors import ModelError
 from headscope.models import LoadedModel
-from headscope.models.loading import Head
+from headscope.models.loaded_model import Head
 from headscope.tasks.data import DataOptions, PartSource, drawn
 from headscope.tasks.example import Example, Prepared, Split
 from headscope.tasks.labelled_rows import labelled_rows

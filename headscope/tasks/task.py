@@ -18,7 +18,7 @@ from torch import Tensor
 from headscope.corpora import Encoder
 from headscope.errors import ModelError, UsageError
 from headscope.models import Batch, LoadedModel, collate
-from headscope.models.loading import Head
+from headscope.models.loaded_model import Head
 from headscope.registry import Registry
 from headscope.tasks.data import DataOptions, PartSource
 from headscope.tasks.example import Prepared, Split, gold_numbers

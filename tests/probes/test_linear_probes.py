@@ -10,7 +10,7 @@ from torch import Tensor
 
 from headscope.probes.logistic import Problems, fit_logistic
 from headscope.probes.ridge import fit_ridge
-from headscope.probes.rotation import MAX_TURNED, centred, rotate
+from headscope.probes.rotation import MAX_ROWS, MAX_TURNED, centred, rotate
 from headscope.probes.senteval_schedule import Schedule, fit_by_schedule
 
 L2 = (1e-4, 1e-2, 1.0)
@@ -98,7 +98,7 @@ def test_more_features_than_rows_are_solved_by_way_of_the_rows() -> None:
 
 
 def test_wide_features_of_many_rows_are_not_turned_and_still_solved() -> None:
-    x = features(n_sets=1, width=MAX_TURNED + 4, n_rows=MAX_TURNED + 1)
+    x = features(n_sets=1, width=MAX_TURNED + 4, n_rows=MAX_ROWS + 1)
     assert rotate(x).axes is None
     y = labels(x, 2)
     fitted = fit_logistic(x, Problems(y[None], torch.full((1, 1), 1e-2), 2))

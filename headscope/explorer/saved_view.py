@@ -32,7 +32,7 @@ MAX_BYTES = 8 * 1024 * 1024
 #: The modules a page needs, each after those it imports.
 MODULES = (
     "dom", "mode", "half", "ask", "scale", "units", "rows", "lines", "map", "pictures", "what_if",
-    "saved_source", "live", "view_page",
+    "saved_source", "live_state", "live", "view_page",
 )  # fmt: skip
 _IMPORT = re.compile(r'^import \{[^}]*\} from "\./\w+\.js";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=const |class )", re.MULTILINE)

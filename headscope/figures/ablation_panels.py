@@ -101,7 +101,9 @@ def curve_panel(effects: Sequence[Effect], metric: str, edit: str) -> Chart:
             y=alt.Y("low:Q", title=metric_name(metric)), y2="high:Q"
         ),
         level.encode(y="y:Q"),
-        base.mark_line(style="layer_mean", color=blue, point=True).encode(y=y, tooltip=tips),
+        base.mark_line(style="layer_mean", color=blue, point=alt.OverlayMarkDef(color=blue)).encode(
+            y=y, tooltip=tips
+        ),
         width=360,
         height=240,
         title={"text": f"{metric_name(metric)} as heads go", "subtitle": edit},

@@ -8,9 +8,10 @@ import torch
 from sklearn.linear_model import LogisticRegression, Ridge
 from torch import Tensor
 
+from headscope.probes import rotation
 from headscope.probes.logistic import Problems, fit_logistic
 from headscope.probes.ridge import fit_ridge
-from headscope.probes.rotation import MAX_ROWS, MAX_TURNED, centred, rotate
+from headscope.probes.rotation import centred, rotate
 from headscope.probes.senteval_schedule import Schedule, fit_by_schedule
 
 L2 = (1e-4, 1e-2, 1.0)
@@ -83,8 +84,16 @@ def test_a_prefix_is_a_problem_of_its_own() -> None:
         torch.testing.assert_close(mine, theirs, atol=2e-3, rtol=0)
 
 
+@pytest.fixture
+def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is too wide to be turned begins at 21 features, and many rows at 61."""
+    monkeypatch.setattr(rotation, "MAX_TURNED", 20)
+    monkeypatch.setattr(rotation, "MAX_ROWS", 60)
+
+
+@pytest.mark.usefixtures("narrow")
 def test_more_features_than_rows_are_solved_by_way_of_the_rows() -> None:
-    x = features(n_sets=1, width=MAX_TURNED + 4, n_rows=60)
+    x = features(n_sets=1, width=80, n_rows=60)
     y = labels(x, 3)
     assert rotate(x).features.shape == (1, 61, 60)
     problems = Problems(y[None], torch.full((1, 1), 1e-2), 3)
@@ -97,8 +106,9 @@ def test_more_features_than_rows_are_solved_by_way_of_the_rows() -> None:
     )
 
 
+@pytest.mark.usefixtures("narrow")
 def test_wide_features_of_many_rows_are_not_turned_and_still_solved() -> None:
-    x = features(n_sets=1, width=MAX_TURNED + 4, n_rows=MAX_ROWS + 1)
+    x = features(n_sets=1, width=80, n_rows=100)
     assert rotate(x).axes is None
     y = labels(x, 2)
     fitted = fit_logistic(x, Problems(y[None], torch.full((1, 1), 1e-2), 2))

@@ -2,6 +2,7 @@
 import { bytesReceived } from "./ask.js";
 import { byId, el, kilobytes, percent } from "./dom.js";
 import { Lines } from "./lines.js";
+import { addressOf, parsedState } from "./live_state.js";
 import { AttentionMap } from "./map.js";
 import { onMode } from "./mode.js";
 import { Pictures } from "./pictures.js";
@@ -10,52 +11,11 @@ import { rampStops } from "./scale.js";
 import { strongest, unitRow, unitsOf } from "./units.js";
 import { fillEdits, showChanges, showEdits, showPrediction } from "./what_if.js";
 
-const LONGEST = 2000;
-const LEVELS = ["words", "tokens"];
-const SHOWS = ["lines", "map"];
 const EXAMPLE = "The chef who ran to the store was out of food.";
-
-const parsed = (hash, model) => {
-  const said = new URLSearchParams(hash.startsWith("#/") ? hash.slice(2, 12000) : "");
-  const known = (id) => {
-    const [, stack, layer, head] = /^(?:(\w+):)?(\d+)-(\d+)$/.exec(id) || [];
-    const found = model.stacks.find((one) => one.stack === (stack || "self"));
-    return Boolean(found && layer >= 1 && head >= 1 && head <= (found.n_heads[layer - 1] || 0));
-  };
-  const first = model.stacks[0].stack;
-  const one = (name, options) => (options.includes(said.get(name)) ? said.get(name) : options[0]);
-  const edits = (said.get("edits") || "").split(",").map((text) => text.split("~")).filter(([edit, head]) => model.edits.includes(edit) && known(head || ""));
-  return {
-    head: known(said.get("head") || "") ? said.get("head") : `${first === "self" ? "" : `${first}:`}1-1`,
-    show: one("show", SHOWS),
-    level: one("level", LEVELS),
-    special: said.get("special") !== "0",
-    layer: said.get("layer") || "all",
-    when: said.get("when") === "before" ? "before" : "after",
-    text: said.get("text") ?? null,
-    pair: said.get("pair") ?? "",
-    edits: edits.map(([edit, head, on]) => ({ edit, head, on: on !== "0" })),
-  };
-};
-
-const address = (state) => {
-  const said = new URLSearchParams({ head: state.head });
-  if (state.show !== "lines") said.set("show", state.show);
-  if (state.level !== "words") said.set("level", state.level);
-  if (!state.special) said.set("special", "0");
-  if (state.layer !== "all") said.set("layer", state.layer);
-  if (state.when !== "after") said.set("when", state.when);
-  if (state.edits.length) said.set("edits", state.edits.map(({ edit, head, on }) => `${edit}~${head}~${on ? 1 : 0}`).join(","));
-  if (state.text !== null && state.text.length + state.pair.length <= LONGEST) {
-    said.set("text", state.text);
-    if (state.pair) said.set("pair", state.pair);
-  }
-  return `#/${said}`;
-};
 
 export const startLive = async (source) => {
   const model = await source.model();
-  let state = parsed(location.hash, model);
+  let state = parsedState(location.hash, model);
   let before = null;
   let after = null;
   let changes = null;
@@ -73,7 +33,7 @@ export const startLive = async (source) => {
 
   const remember = () => {
     try {
-      history.replaceState(null, "", address(state));
+      history.replaceState(null, "", addressOf(state));
     } catch {
       // A page inside a notebook has no address of its own.
     }
@@ -276,7 +236,7 @@ export const startLive = async (source) => {
   });
   window.addEventListener("hashchange", () => {
     const { text, pair, edits } = state;
-    state = parsed(location.hash, model);
+    state = parsedState(location.hash, model);
     if (state.text === null) state = { ...state, text, pair };
     if (JSON.stringify([text, pair, edits]) === JSON.stringify([state.text, state.pair, state.edits])) refresh();
     else {

@@ -128,15 +128,19 @@ def found(effects: Sequence[Effect], metric: str) -> str:
     name, start = metric_name(metric), own[0].baseline
     steps = sorted((e for e in own if e.step), key=lambda e: e.step)
     if steps:
-        free = [e for e in steps if not (e.sure and e.harm > 0)]
-        before = next((e.step - 1 for e in steps if e.sure and e.harm > 0), steps[-1].step)
-        last = next((e for e in free if e.step == before), None)
-        value = f" ({name} {last.value:.3f})" if last else ""
+        first = next((e for e in steps if e.sure and e.harm > 0), None)
+        support = f"n = {wording.plural(own[0].n, 'example')}"
+        if first is None:
+            return (
+                f"With all {wording.plural(len(steps), 'head')} of the curve switched off, {name} "
+                f"is {steps[-1].value:.3f} instead of {start:.3f}; at no step is it worse by more "
+                f"than chance ({support})."
+            )
         return (
-            f"Of {wording.plural(len(steps), 'head')}, {before} can be switched off one after the "
-            f"other before {name} falls below {start:.3f} by more than chance{value}; with all "
-            f"{len(steps)} off it is {steps[-1].value:.3f} "
-            f"(n = {wording.plural(own[0].n, 'example')})."
+            f"{wording.capital(wording.plural(first.step - 1, 'head'))} of {len(steps)} can be "
+            f"switched off one after the other before {name} ({start:.3f}) is worse by more than "
+            f"chance, {first.value:.3f} at the next; with all {len(steps)} off it is "
+            f"{steps[-1].value:.3f} ({support})."
         )
     worst = max(own, key=lambda e: e.harm)
     best = min(own, key=lambda e: e.harm)

@@ -20,7 +20,7 @@ from headscope.probes.logistic import Fitted, Problems, fit_logistic
 L2 = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
 N_HEADS, D_HEAD, N_ROWS = 72, 32, 5000
 #: Loops are timed on some heads and counted for all: one head is like the other.
-N_TIMED = 4
+N_TIMED = 2
 
 
 def heads_and_labels(n_classes: int, seed: int = 0) -> tuple[Tensor, Tensor]:
@@ -40,13 +40,14 @@ def all_at_once(x: Tensor, y: Tensor, n_classes: int) -> Fitted:
     return fit_logistic(x, Problems(y.expand(len(L2), -1), grid, n_classes))
 
 
-def scikit_learn(x: Tensor, y: Tensor) -> list[LogisticRegression]:
+def scikit_learn(x: Tensor, y: Tensor, **options: object) -> list[LogisticRegression]:
     """A loop of fits with its defaults, but for enough steps."""
+    options = {"max_iter": 1000, **options}
     fitted = []
     for head in x[:N_TIMED].numpy():
         rows = np.ascontiguousarray(head.T)
         for l2 in L2:
-            one = LogisticRegression(C=1 / (l2 * len(y)), max_iter=1000)
+            one = LogisticRegression(C=1 / (l2 * len(y)), **options)
             fitted.append(one.fit(rows, y.numpy()))
     return fitted
 
@@ -95,11 +96,14 @@ def lines() -> Iterator[Line]:
         yield Line(f"{what} / scikit-learn's loop", ratio, 0.1)
         ratio = in_share(ours, lambda x=x, y=y, k=n_classes: senteval(x, y, k))
         yield Line(f"{what} / SentEval's loop", ratio, 0.05)
-        said, loop = ours().predict(x), scikit_learn(x, y)
+        # its default solver stops early on far-off centres: the exact one is the judge
+        exact = x.double()
+        loop = scikit_learn(exact, y, solver="newton-cholesky", tol=1e-8)
+        said = ours().predict(x)
         gaps = [
             abs(
                 (said[i // 5, i % 5] == y).float().mean().item()
-                - one.score(x[i // 5].numpy().T, y.numpy())
+                - one.score(exact[i // 5].numpy().T, y.numpy())
             )
             for i, one in enumerate(loop)
         ]

@@ -119,7 +119,8 @@ def tune_pools(
             )
             model = pooled_model(body, read, task.head_changes()["num_labels"], seed)
             folder = output / pool / f"seed-{seed}"
-            chosen[pool] = read.told()
+            module: Any = model.model
+            chosen[pool] = module.pool.told()
             found.setdefault(pool, []).append(
                 finetune(
                     model,

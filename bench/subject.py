@@ -6,7 +6,9 @@ import numpy as np
 import torch
 from transformers import BertConfig, BertModel
 
-from headscope.models import LoadedModel, describe
+from headscope.engine import Settings
+from headscope.engine.batches import length_sorted
+from headscope.models import LoadedModel, collate, describe
 from headscope.types import Encoded, Sequence, TokenKind
 
 
@@ -36,3 +38,10 @@ def sequences(n_sequences: int, n_tokens: int, seed: int = 0) -> list[Encoded]:
         )
         for i in range(n_sequences)
     ]
+
+
+def bare_pass(model: LoadedModel, encoded: list[Encoded]) -> None:
+    """The model's own eager forward pass over the batches that a pass would make."""
+    with torch.inference_mode():
+        for batch in length_sorted(encoded, Settings().batch_tokens):
+            model.model(**collate(batch).inputs)

@@ -9,9 +9,8 @@ import torch
 from numpy.typing import NDArray
 
 from bench.ratio import Line, alternated
-from bench.subject import bert_base, sequences
+from bench.subject import bare_pass, bert_base, sequences
 from headscope.engine import Settings, choose_measures
-from headscope.engine.batches import length_sorted
 from headscope.engine.shard import run_shard
 from headscope.models import collate
 from headscope.types import Facts
@@ -34,9 +33,7 @@ def lines() -> Iterator[Line]:
         run_shard(model, few, encoded, SETTINGS, FACTS)
 
     def bare() -> None:
-        with torch.inference_mode():
-            for batch in length_sorted(encoded, SETTINGS.batch_tokens):
-                model.model(**collate(batch).inputs)
+        bare_pass(model, encoded)
 
     def todays_loop() -> None:
         with torch.inference_mode():

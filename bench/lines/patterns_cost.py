@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bench.ratio import Line, alternated
-from bench.subject import bert_base, sequences
+from bench.subject import bare_pass, bert_base, sequences
 from headscope.engine import Settings
 from headscope.engine.shard import run_shard
 from headscope.measures import build
@@ -15,19 +15,19 @@ SETTINGS = Settings()
 
 
 def lines() -> Iterator[Line]:
-    model, encoded = bert_base(), sequences(32, 128)
+    model, encoded = bert_base(), sequences(16, 128)
     measure = build("patterns")
 
-    def tap_alone() -> None:
-        run_shard(model, [], encoded, SETTINGS)
+    def bare() -> None:
+        bare_pass(model, encoded)
 
     def of_a_corpus(n_sequences: int) -> float:
         facts = Facts(n_sequences=n_sequences)
-        return alternated(lambda: run_shard(model, [measure], encoded, SETTINGS, facts), tap_alone)
+        return alternated(lambda: run_shard(model, [measure], encoded, SETTINGS, facts), bare)
 
     yield Line(
-        "pass with patterns / without, a corpus of 2,000 (one sequence in eight), 128 tokens",
+        "patterns / bare eager forward, a corpus of 2,000 (one sequence in eight), 128 tokens",
         of_a_corpus(2000),
         1.10,
     )
-    yield Line("pass with patterns / without, every sequence, 128 tokens", of_a_corpus(32), 1.25)
+    yield Line("patterns / bare eager forward, every sequence, 128 tokens", of_a_corpus(16), 1.25)

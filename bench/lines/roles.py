@@ -13,15 +13,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import torch
 
 from bench.ratio import Line, alternated
-from bench.subject import bert_base, sequences
+from bench.subject import bare_pass, bert_base, sequences
 from headscope.corpora import Corpus, shipped_corpus
 from headscope.engine import Settings, analyze, choose_measures
-from headscope.engine.batches import length_sorted
 from headscope.engine.shard import run_shard
-from headscope.models import DEFAULT, collate, load
+from headscope.models import DEFAULT, load
 from headscope.stats import decide, log_bets, log_e_value
 from headscope.types import Dependencies, Encoded, Facts, Word
 
@@ -43,9 +41,7 @@ def _cost() -> Line:
         run_shard(model, measures, encoded, SETTINGS, facts)
 
     def bare() -> None:
-        with torch.inference_mode():
-            for batch in length_sorted(encoded, SETTINGS.batch_tokens):
-                model.model(**collate(batch).inputs)
+        bare_pass(model, encoded)
 
     name = "analyze (sieve alone, 15 roles, with trees) / bare eager forward, 128 tokens"
     return Line(name, alternated(ours, bare), 1.15)

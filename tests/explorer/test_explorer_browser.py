@@ -335,20 +335,40 @@ def test_an_encoder_and_decoder_with_cross_attention(browser: Browser, tmp_path:
         said(browser, served)
 
 
+def test_a_map_not_yet_shown_gets_no_label(browser: Browser, tmp_path: Path) -> None:
+    path = tmp_path / "mine.json"
+    save_maps(path, made_up(3))
+    with serving(tmp_path, limits=GENEROUS) as served:
+        browser.open(f"{served.url}/label", ready=READY)
+        browser.wait("document.documentElement.dataset.shown == '0'")
+        key = "document.body.dispatchEvent(new KeyboardEvent('keydown', {key: '%s', bubbles: true}))"
+        browser.run(";".join(key % letter for letter in "bdv"))  # before the next map can come
+        browser.wait("document.documentElement.dataset.shown == '1'")
+        browser.wait("document.documentElement.dataset.saved == '1'")
+        assert [one.label for one in load_maps(path).labels] == ["block", None, None]
+        said(browser, served)
+
+
 def test_labelling_by_keys(browser: Browser, tmp_path: Path) -> None:
     path = tmp_path / "mine.json"
     save_maps(path, made_up(4))
     with serving(tmp_path, limits=GENEROUS) as served:
         browser.open(f"{served.url}/label", ready=READY)
-        browser.wait("document.documentElement.dataset.shown == '0'")
-        browser.press("b", "d")
+
+        def press(key: str, seen: int) -> None:
+            browser.wait(f"document.documentElement.dataset.shown == '{seen}'")
+            browser.press(key)
+
+        press("b", seen=0)
+        press("d", seen=1)
         browser.wait("document.documentElement.dataset.saved == '2'")
         assert [one.label for one in load_maps(path).labels] == ["block", "diagonal", None, None]
         assert browser.text("#count") == "2 of 4"
         browser.press("u")
         browser.wait("document.documentElement.dataset.saved == '3'")
         assert [one.label for one in load_maps(path).labels] == ["block", None, None, None]
-        browser.press("s", "v", "h", "m")  # map 2 comes back last
+        for key, index in [("s", 1), ("v", 2), ("h", 3), ("m", 1)]:  # map 2 comes back last
+            press(key, seen=index)
         browser.wait("document.documentElement.dataset.saved == '6'")
         labels = [one.label for one in load_maps(path).labels]
         assert labels == ["block", "vertical_diagonal", "vertical", "heterogeneous"]
@@ -356,10 +376,9 @@ def test_labelling_by_keys(browser: Browser, tmp_path: Path) -> None:
         browser.choose("#look", "second")
         browser.wait("document.getElementById('status').innerText.includes('blind')")
         for _ in range(4):
+            browser.wait("document.documentElement.dataset.shown !== undefined")
             index = int(browser.run("document.documentElement.dataset.shown"))
             browser.click(f'[data-label="{labels[index]}"]')
-            browser.wait(f"document.documentElement.dataset.shown != '{index}' || "
-                         "document.getElementById('map').hidden")  # fmt: skip
         browser.wait("document.getElementById('agreement').innerText.includes('4 maps')")
         assert "κ 1.00" in browser.text("#agreement")
         assert [one.second for one in load_maps(path).labels] == labels

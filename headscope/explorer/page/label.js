@@ -50,6 +50,7 @@ const showProgress = () => {
 const showNext = async () => {
   showProgress();
   const index = current();
+  delete document.documentElement.dataset.shown;
   byId("desk").hidden = false;
   const over = index === undefined;
   byId("map").hidden = over;
@@ -83,9 +84,11 @@ const save = (index, label) => {
     .catch(wrong);
 };
 
+// Only a map that has been seen gets a label: a key that comes before its picture is dropped.
+const seen = (index) => document.documentElement.dataset.shown === String(index);
 const give = (label) => {
   const index = current();
-  if (index === undefined) return;
+  if (index === undefined || !seen(index)) return;
   done.push([index, set.given[index]]);
   queue.shift();
   save(index, label);
@@ -108,6 +111,7 @@ const skip = () => {
 const open = async () => {
   const id = byId("set").value;
   if (!id) return;
+  delete document.documentElement.dataset.shown;
   set = await ask(`/api/labels/${encodeURIComponent(id)}?${new URLSearchParams({ look: byId("look").value })}`);
   queue = set.todo;
   done = [];

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from datetime import timedelta
+from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -15,11 +17,14 @@ if TYPE_CHECKING:
 
 @contextmanager
 def shown_progress(quiet: bool = False) -> Iterator[Progress]:
-    """A progress bar on standard error, or silence when nobody is at the terminal."""
-    from headscope.engine import Silent
+    """A progress bar on standard error; in a log, a line every half minute."""
+    if quiet:
+        from headscope.engine import Silent
 
-    if quiet or not sys.stderr.isatty():
         yield Silent()
+        return
+    if not sys.stderr.isatty():
+        yield Lines(sys.stderr)
         return
     from rich.console import Console
     from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
@@ -56,3 +61,39 @@ class _Stages:
         if self._n_sequences and task.elapsed:
             rate = f"{self._n_sequences / task.elapsed:,.0f} sequences/s"
         self._bar.update(self._task, advance=n, rate=rate)
+
+
+class Lines:
+    """The stages of a pass as lines of a log, none in the first `every` seconds.
+
+    >>> ticks = iter([0.0, 0.0, 10.0, 40.0])
+    >>> log = Lines(sys.stdout, clock=lambda: next(ticks))
+    >>> log.stage("Reading", total=80)
+    >>> log.advance(10)
+    >>> log.advance(10)
+    Reading: 25 %, about 0:02:00 left
+    """
+
+    def __init__(
+        self, log: TextIO, every: float = 30.0, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._log, self._every, self._clock = log, every, clock
+        self._last_said = clock()
+        self._title, self._done, self._began = "Starting", 0, self._last_said
+        self._total: int | None = None
+
+    def stage(self, title: str, total: int | None = None) -> None:
+        self._title, self._total, self._done, self._began = title, total, 0, self._clock()
+
+    def advance(self, n: int, n_sequences: int = 0) -> None:
+        self._done += n
+        now = self._clock()
+        if now - self._last_said < self._every:
+            return
+        self._last_said = now
+        said = f"{self._title}: {self._done:,} done"
+        if self._total and self._done:
+            left = (now - self._began) * (self._total - self._done) / self._done
+            said = f"{self._title}: {self._done / self._total:.0%}".replace("%", " %")
+            said += f", about {timedelta(seconds=round(left))} left"
+        print(said, file=self._log, flush=True)

@@ -130,13 +130,12 @@ class LabelRoutes:
             from headscope.measures.patterns.sampling import candidates, draw_evenly
 
             texts = random.Random(name).sample(list(shipped_corpus().sequences()), 10)
-            with live.turn:
-                drawn = draw_evenly(list(candidates(live.loaded, texts)), n, seed=0, per_head=n)
+            drawn = draw_evenly(list(candidates(live.loaded, texts)), n, seed=0, per_head=n)
             with self._turn:
                 save_maps(self._folder.new_label_file(name), drawn)
             return {"file": path.name, "n": len(drawn)}
 
-        return answer(await to_thread.run_sync(draw))
+        return answer(await live.alone(draw))
 
     async def _found(self, request: Request) -> Found:
         sets = await to_thread.run_sync(self._folder.label_sets)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import math
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -26,6 +28,7 @@ from headscope.models import EDITS, Edit, LoadedModel, Tap, View, collate, head_
 from headscope.types import Encoded, Stack
 
 Maps = NDArray[np.float16]
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,7 +74,8 @@ class LiveModel:
 
     def __init__(self, loaded: LoadedModel, limits: Limits | None = None) -> None:
         self.loaded, self.limits = loaded, limits or Limits()
-        self.turn = threading.Lock()
+        # one thread for all passes: torch keeps buffers for every thread it has ever computed in
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="model")
         self._shelf = threading.Lock()
         self._kept: OrderedDict[str, Pass] = OrderedDict()
 
@@ -105,20 +109,23 @@ class LiveModel:
             ],
         }
 
+    async def alone(self, work: Callable[..., _T], *given: Any) -> _T:
+        """Do something with the model, after whatever it is doing now."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work, *given)
+
     def read(self, text: str, pair: str = "", edits: Sequence[Any] = ()) -> Pass:
         """Run a text through the model, or find it among those kept."""
         asked = json.dumps([text, pair, list(edits)], sort_keys=True)
         key = hashlib.sha256(asked.encode("utf-8", "surrogatepass")).hexdigest()[:24]
-        with self.turn:
-            kept = self.find(key)
-            if kept is not None:
-                return kept
-            found = self._run(key, text, pair, edits_of(edits, self.limits.edited_heads))
-            with self._shelf:
-                self._kept[key] = found
-                while len(self._kept) > 1 and self._weight() > self.limits.kept_bytes:
-                    self._kept.popitem(last=False)
-            return found
+        kept = self.find(key)
+        if kept is not None:
+            return kept
+        found = self._run(key, text, pair, edits_of(edits, self.limits.edited_heads))
+        with self._shelf:
+            self._kept[key] = found
+            while len(self._kept) > 1 and self._weight() > self.limits.kept_bytes:
+                self._kept.popitem(last=False)
+        return found
 
     def find(self, key: str) -> Pass | None:
         """A pass that is still kept."""

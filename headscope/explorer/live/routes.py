@@ -52,7 +52,7 @@ class LiveRoutes:
             raise Refused(503, "others are waiting for the model; try again")
         self._waiting += 1
         try:
-            found = await to_thread.run_sync(self.live.read, text, pair, edits)
+            found = await self.live.alone(self.live.read, text, pair, edits)
         finally:
             self._waiting -= 1
         return answer(told(found, self.live))

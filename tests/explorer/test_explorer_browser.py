@@ -341,8 +341,9 @@ def test_a_map_not_yet_shown_gets_no_label(browser: Browser, tmp_path: Path) -> 
     with serving(tmp_path, limits=GENEROUS) as served:
         browser.open(f"{served.url}/label", ready=READY)
         browser.wait("document.documentElement.dataset.shown == '0'")
-        key = "document.body.dispatchEvent(new KeyboardEvent('keydown', {key: '%s', bubbles: true}))"
-        browser.run(";".join(key % letter for letter in "bdv"))  # before the next map can come
+        key = "new KeyboardEvent('keydown', {key: '%s', bubbles: true})"
+        press = f"document.body.dispatchEvent({key})"
+        browser.run(";".join(press % letter for letter in "bdv"))  # before the next map can come
         browser.wait("document.documentElement.dataset.shown == '1'")
         browser.wait("document.documentElement.dataset.saved == '1'")
         assert [one.label for one in load_maps(path).labels] == ["block", None, None]

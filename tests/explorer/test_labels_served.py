@@ -19,7 +19,7 @@ from headscope.measures.patterns.labelled_maps import (
     load_maps,
     save_maps,
 )
-from headscope.measures.patterns.training import with_labels
+from headscope.measures.patterns.training import images_of
 from tests.explorer.conftest import GENEROUS
 from tests.explorer.served import Served, serving
 
@@ -94,16 +94,13 @@ def test_two_looks_agree_as_scikit_learn_says(desk: tuple[Served, Path]) -> None
 
 
 def test_the_set_is_what_training_reads(desk: tuple[Served, Path]) -> None:
-    import torch
-
     served, path = desk
     for i in range(6):
         give(served, i, PATTERNS[i % 5])
     own = load_maps(path).only()
     assert len(own) == 6
-    images, targets = with_labels(torch.zeros(0, 48, 48), torch.zeros(0, dtype=torch.long), own)
-    assert len(images) == len(targets)
-    assert set(targets.tolist()) == {0, 1, 2, 3, 4}
+    assert images_of(own.maps).shape == (6, 48, 48)
+    assert set(own.targets.tolist()) == {0, 1, 2, 3, 4}
 
 
 def test_two_people_at_once_lose_no_label(desk: tuple[Served, Path]) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 import torch
 from transformers import BertConfig, BertModel
@@ -9,7 +12,10 @@ from transformers import BertConfig, BertModel
 from headscope.engine import Settings
 from headscope.engine.batches import length_sorted
 from headscope.models import LoadedModel, collate, describe
-from headscope.types import Encoded, Sequence, TokenKind
+from headscope.types import Dependencies, Encoded, TokenKind, Word
+from headscope.types import Sequence as Text
+
+RELATIONS = ("nsubj", "obj", "amod", "advmod", "det")
 
 
 def bert_base(n_layers: int = 12) -> LoadedModel:
@@ -29,7 +35,7 @@ def sequences(n_sequences: int, n_tokens: int, seed: int = 0) -> list[Encoded]:
     segments[-1] = -1
     return [
         Encoded(
-            Sequence(f"random:{i}", ""),
+            Text(f"random:{i}", ""),
             input_ids=rng.integers(1000, 30000, n_tokens),
             kinds=kinds,
             segments=segments,
@@ -38,6 +44,17 @@ def sequences(n_sequences: int, n_tokens: int, seed: int = 0) -> list[Encoded]:
         )
         for i in range(n_sequences)
     ]
+
+
+def annotated(encoded: Encoded, relations: Sequence[str] = RELATIONS) -> Encoded:
+    """One word per token, each depending on the one before, so that trees and roles have work."""
+    n = encoded.n_tokens - 2
+    words = tuple(Word(0, 2 * i, 2 * i + 1) for i in range(n))
+    labels = tuple(relations[i % len(relations)] for i in range(n))
+    tree = Dependencies(tuple(range(-1, n - 1)), labels)
+    sequence = replace(encoded.sequence, text="w " * n, words=words, dependencies=tree)
+    index = np.concatenate([[-1], np.arange(n), [-1]]).astype(np.int32)
+    return replace(encoded, sequence=sequence, words=index)
 
 
 def bare_pass(model: LoadedModel, encoded: list[Encoded]) -> None:

@@ -9,19 +9,18 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from bench.ratio import Line, alternated
-from bench.subject import bare_pass, bert_base, sequences
+from bench.subject import annotated, bare_pass, bert_base, sequences
 from headscope.corpora import Corpus, shipped_corpus
 from headscope.engine import Settings, analyze, choose_measures
 from headscope.engine.shard import run_shard
 from headscope.models import DEFAULT, load
 from headscope.stats import decide, log_bets, log_e_value
-from headscope.types import Dependencies, Encoded, Facts, Word
+from headscope.types import Facts
 
 SETTINGS = Settings()
 _BESIDE = Path(__file__).resolve().parents[3] / "shared" / "data"
@@ -34,7 +33,7 @@ def lines() -> Iterator[Line]:
 
 
 def _cost() -> Line:
-    model, encoded = bert_base(), [_annotated(e) for e in sequences(16, 128)]
+    model, encoded = bert_base(), [annotated(e) for e in sequences(16, 128)]
     measures, facts = choose_measures(["sieve"]), Facts(word_counts={"w": 5, "v": 1})
 
     def ours() -> None:
@@ -45,17 +44,6 @@ def _cost() -> Line:
 
     name = "analyze (sieve alone, 15 roles, with trees) / bare eager forward, 128 tokens"
     return Line(name, alternated(ours, bare), 1.15)
-
-
-def _annotated(encoded: Encoded) -> Encoded:
-    """One word per token, each depending on the one before, so that every role has work."""
-    n = encoded.n_tokens - 2
-    words = tuple(Word(0, 2 * i, 2 * i + 1) for i in range(n))
-    labels = tuple(("nsubj", "obj", "amod", "advmod", "det")[i % 5] for i in range(n))
-    tree = Dependencies(tuple(range(-1, n - 1)), labels)
-    sequence = replace(encoded.sequence, text="w " * n, words=words, dependencies=tree)
-    index = np.concatenate([[-1], np.arange(n), [-1]]).astype(np.int32)
-    return replace(encoded, sequence=sequence, words=index)
 
 
 def _early() -> Iterator[Line]:

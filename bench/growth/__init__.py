@@ -1,0 +1,1 @@
+"""How cost grows with tokens, layers, heads, sequences, roles and relations."""

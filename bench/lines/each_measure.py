@@ -1,0 +1,56 @@
+"""What each default measure adds to a pass, alone, on texts that have all annotations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bench.ratio import Line, alternated
+from bench.subject import bare_pass, bert_base
+from headscope.corpora import shipped_corpus
+from headscope.engine import Settings, choose_measures
+from headscope.engine.plan import encoder_for
+from headscope.engine.shard import run_shard
+from headscope.models import LoadedModel, load
+from headscope.types import Encoded, Facts, FactsBuilder
+
+SETTINGS = Settings()
+N_TEXTS = 24
+
+
+def subject() -> tuple[LoadedModel, list[Encoded], Facts]:
+    """BERT-base's shape, and shipped passages as a real tokenizer cuts them."""
+    model = bert_base()
+    encoder = encoder_for(load("default"), max_tokens=128)
+    found = encoder.encode_many(list(shipped_corpus(limit=N_TEXTS).sequences()))
+    encoded = [one for one in found if isinstance(one, Encoded)]
+    facts = FactsBuilder()
+    for one in encoded:
+        facts.add(one)
+    return model, encoded, facts.build()
+
+
+def lines() -> Iterator[Line]:
+    model, encoded, facts = subject()
+
+    def bare() -> None:
+        bare_pass(model, encoded)
+
+    def nothing() -> None:
+        run_shard(model, [], encoded, SETTINGS, facts)
+
+    n_tokens = sum(one.n_tokens for one in encoded) // len(encoded)
+    yield Line(
+        f"the tap alone, no measure / bare eager forward, {n_tokens} tokens in the mean",
+        alternated(nothing, bare, rounds=3),
+        1.10,
+    )
+    for measure in choose_measures():
+
+        def alone(measure: object = measure) -> None:
+            run_shard(model, [measure], encoded, SETTINGS, facts)  # type: ignore[list-item]
+
+        yield Line(
+            f"{measure.name} alone / bare eager forward, shipped passages",
+            alternated(alone, bare, rounds=3),
+            1.20,
+        )

@@ -8,15 +8,10 @@ models and corpora are hostile text here: every one is escaped, in HTML and insi
 
 from __future__ import annotations
 
-import base64
-import functools
-import hashlib
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import jinja2
 from altair.utils.schemapi import debug_mode
 from markupsafe import Markup
 
@@ -29,27 +24,20 @@ from headscope.figures.atlas.overview import kinds_tables
 from headscope.figures.atlas.plain_text import plain_text
 from headscope.figures.atlas.run_heads import ReadOnce, plain_record, shapes_of
 from headscope.figures.atlas.summary import summary
+from headscope.figures.page import (
+    N_NAME,
+    N_SENTENCE,
+    Card,
+    card_of,
+    environment,
+    inline_script,
+    policy_of,
+    source,
+)
 from headscope.figures.picture import Picture
 from headscope.figures.registered import RunLike, available
 from headscope.figures.vega_bundle import vega_bundle
 from headscope.version import __version__
-
-#: With more rows of data a chart is drawn on canvas, which is faster; else as SVG, which prints
-#: better and shrinks to narrow screens.
-_MANY_ROWS = 9000
-
-
-@dataclass(frozen=True, slots=True)
-class Card:
-    """A picture in the page; `datasets` says where its data lies in the page's store."""
-
-    id: str
-    picture: Picture
-    spec: dict[str, Any]
-    datasets: dict[str, str]
-    renderer: str
-    run: str = ""
-    first: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +57,6 @@ NO_LINKS = PageLinks()
 #: The parts of the atlas's script, in one closure.
 _ATLAS_PARTS = ("data", "state", "tint", "glyph", "choice", "passport", "controls", "grid")
 _N_SENTENCES = 3
-#: Longest name and sentence, in characters; what is longer was not written for people.
-_N_NAME, _N_SENTENCE = 200, 1000
 
 
 def render_report(run: RunLike | Sequence[RunLike], *, links: PageLinks = NO_LINKS) -> str:
@@ -111,18 +97,18 @@ def _page(runs: list[ReadOnce], *, figures: bool, links: PageLinks) -> str:
     n_told = max(_N_SENTENCES, len(changes))
     scripts = [
         _atlas_script(),
-        *([_inline_script(vega_bundle())] if cards else []),
-        _inline_script(_source("report.js")),
+        *([inline_script(vega_bundle())] if cards else []),
+        inline_script(source("report.js")),
     ]
     n_sequences, n_tokens = provenance.amounts(record)
-    page = _environment().get_template("report.html.j2")
+    page = environment().get_template("report.html.j2")
     return page.render(
-        model=plain_text(" · ".join(names), _N_NAME),
+        model=plain_text(" · ".join(names), N_NAME),
         several=len(runs) > 1,
         what_was_run=[
-            plain_text(provenance.what_was_run(plain_record(one)), _N_SENTENCE) for one in runs
+            plain_text(provenance.what_was_run(plain_record(one)), N_SENTENCE) for one in runs
         ],
-        findings=[plain_text(s, _N_SENTENCE) for s in dict.fromkeys(told)][:n_told],
+        findings=[plain_text(s, N_SENTENCE) for s in dict.fromkeys(told)][:n_told],
         kinds=kinds_tables(kinds, names, shapes),
         rule=kinds[0].rule if kinds[0] else "",
         atlas={**atlas_data(runs, names, shapes), "links": links.heads} if shapes else None,
@@ -134,8 +120,8 @@ def _page(runs: list[ReadOnce], *, figures: bool, links: PageLinks) -> str:
         left_out=provenance.left_out(record),
         sections=provenance.sections(record),
         themes={mode: theme.config(mode) for mode in theme.MODES},
-        policy=_policy(*scripts),
-        style=Markup(theme.css() + _source("report.css") + _source("atlas.css")),
+        policy=policy_of(*scripts),
+        style=Markup(theme.css() + source("report.css") + source("atlas.css")),
         scripts=scripts,
         version=__version__,
     )
@@ -151,7 +137,7 @@ def _cards(runs: list[ReadOnce], names: list[str], datasets: dict[str, Any]) -> 
         name = unit.name if i == 0 else f"{unit.name}-{i + 1}"
         # Altair checks every part of every chart against its schema; the tests have done so
         with debug_mode(False):
-            card = _card(name, unit.draw(runs[i]), datasets)
+            card = card_of(name, unit.draw(runs[i]), datasets)
         title = names[i] if len(runs) > 1 else ""
         cards.append(replace(card, run=title, first=unit.name not in seen))
         seen.add(unit.name)
@@ -159,31 +145,8 @@ def _cards(runs: list[ReadOnce], names: list[str], datasets: dict[str, Any]) -> 
 
 
 def _atlas_script() -> Markup:
-    parts = "\n".join(_source(f"atlas_{name}.js") for name in _ATLAS_PARTS)
-    return _inline_script(f'(() => {{\n"use strict";\n{parts}}})();')
-
-
-def _card(name: str, picture: Picture, store: dict[str, Any]) -> Card:
-    """Move the data from the specification to the page's store, where equal data lies once."""
-    spec, datasets = picture.spec(), {}
-    own: dict[str, list[dict[str, Any]]] = spec.pop("datasets", {})
-    for local, rows in own.items():
-        columns = _columns(rows)
-        datasets[local] = hashlib.sha256(repr(columns).encode()).hexdigest()[:12]
-        store[datasets[local]] = columns
-    n_rows = sum(len(rows) for rows in own.values())
-    renderer = "canvas" if n_rows > _MANY_ROWS else "svg"
-    return Card(name, picture, spec, datasets, renderer)
-
-
-def _columns(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
-    """Records as columns, which say every name once; the page turns them back.
-
-    >>> _columns([{"layer": 1, "value": 0.5}, {"layer": 2}])
-    {'layer': [1, 2], 'value': [0.5, None]}
-    """
-    names = dict.fromkeys(name for row in rows for name in row)
-    return {name: [row.get(name) for row in rows] for name in names}
+    parts = "\n".join(source(f"atlas_{name}.js") for name in _ATLAS_PARTS)
+    return inline_script(f'(() => {{\n"use strict";\n{parts}}})();')
 
 
 def _findings(pictures: Sequence[Picture]) -> list[str]:
@@ -197,54 +160,3 @@ def _facts(record: Mapping[str, Any], n_sequences: int, n_tokens: int) -> list[t
     n_heads = sum(s["n_layers"] * s["n_heads"] for s in stacks)
     pairs = [(n_heads, "heads"), (n_sequences, "sequences"), (n_tokens, "tokens")]
     return [(wording.count(n), name) for n, name in pairs if n]
-
-
-@functools.cache
-def _environment() -> jinja2.Environment:
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("headscope.figures", "templates"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["tied"] = _tied
-    environment.filters["plain"] = lambda text: plain_text(str(text), _N_SENTENCE)
-    return environment
-
-
-def _tied(text: str) -> str:
-    """No line break between a number and its unit.
-
-    >>> _tied("95 % interval, n = 5")
-    '95\xa0% interval, n\xa0=\xa05'
-    """
-    return text.replace(" %", "\N{NO-BREAK SPACE}%").replace(
-        "n = ", "n\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}"
-    )
-
-
-def _source(name: str) -> str:
-    environment = _environment()
-    assert environment.loader is not None
-    return environment.loader.get_source(environment, name)[0]
-
-
-def _inline_script(source: str) -> Markup:
-    """Script text that cannot end its element early, in the bytes a browser will hash."""
-    source = source.replace("\r\n", "\n").replace("\r", "\n")
-    source = re.sub(r"<(?=/script|!--)", r"\\x3c", source, flags=re.IGNORECASE)
-    return Markup(source)
-
-
-def _policy(*scripts: str) -> str:
-    """Nothing may load; these scripts may run; charts may style themselves."""
-    hashes = " ".join(f"'sha256-{_digest(script)}'" for script in scripts)
-    return (
-        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; "
-        "img-src data: blob:; base-uri 'none'; form-action 'none'"
-    )
-
-
-def _digest(script: str) -> str:
-    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()

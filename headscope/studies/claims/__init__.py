@@ -1,0 +1,1 @@
+"""Claims of papers, one file per paper."""

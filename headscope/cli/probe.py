@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from headscope.cli import engine_options as e
+
 
 def register(app: typer.Typer) -> None:
     """Add the verb."""
@@ -39,6 +41,10 @@ def probe(
         Literal["features", "joint"],
         typer.Option(help="Pairs: |u−v| and u·v of two vectors, or one input of two segments."),
     ] = "features",
+    scale: Annotated[
+        Literal["none", "spread"],
+        typer.Option(help="Vectors as they are, or divided by their spread: see docs/jo.md."),
+    ] = "none",
     curve: Annotated[
         Literal["auto", "all", "none"],
         typer.Option(help="Numbers of top heads: some, every one, or only that of a layer."),
@@ -64,7 +70,12 @@ def probe(
         int | None, typer.Option(min=2, help="Longest text; longer ones are cut.")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with an unfinished run.")] = False,
-    device: Annotated[str, typer.Option(help="Where the model runs.")] = "cpu",
+    engine: e.Engine = "local",
+    address: e.Address = None,
+    workers: e.Workers = None,
+    threads: e.Threads = None,
+    device: e.Device = "auto",
+    dtype: e.Dtype = "float32",
     allow_pickle: Annotated[
         bool, typer.Option("--allow-pickle", help="Load pickled weights: they can run any code.")
     ] = False,
@@ -81,7 +92,11 @@ def probe(
     from headscope.store import check_writable
 
     check_writable(output, resume=resume)
-    with interruptible(output), shown_progress(quiet) as progress:
+    with (
+        e.open_engine(engine, address, workers, threads, device) as executor,
+        interruptible(output),
+        shown_progress(quiet) as progress,
+    ):
         from headscope.engine.probe import ProbeSettings
         from headscope.engine.probe import probe as run_probes
         from headscope.models import load
@@ -103,19 +118,30 @@ def probe(
         ]
         progress.stage(f"Loading {model}")
         loaded = load(
-            model, device=device, allow_pickle=allow_pickle, allow_remote_code=allow_remote_code
+            model,
+            device=device,
+            dtype=dtype,
+            allow_pickle=allow_pickle,
+            allow_remote_code=allow_remote_code,
         )
         run = run_probes(
             loaded,
             tasks,
             output,
             settings=ProbeSettings(
-                solver=solver, folds=folds, pairs=pairs, curve=curve, controls=controls, seed=seed
+                solver=solver,
+                folds=folds,
+                pairs=pairs,
+                scale=scale,
+                curve=curve,
+                controls=controls,
+                seed=seed,
             ),
             token=token,
             cache=cache,
             max_tokens=max_tokens,
             resume=resume,
             progress=progress,
+            executor=executor,
         )
     say(run, as_json=as_json)

@@ -9,10 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-import torch
 from pydantic import BaseModel, ConfigDict, Field
 
 from headscope.analyses import run_analyses
+from headscope.engine.executor import Executor
+from headscope.engine.executors.local import LocalExecutor
 from headscope.engine.plan import encoder_for
 from headscope.engine.progress import Progress, Silent
 from headscope.engine.vectors import fill_cache, open_cache
@@ -65,6 +66,9 @@ class ProbeSettings(BaseModel):
     pairs: Literal["features", "joint"] = Field(
         "features", description="|u−v| and u·v of two texts, or one text of two segments"
     )
+    scale: Literal["none", "spread"] = Field(
+        "none", description="vectors as they are, or divided by their spread"
+    )
     curve: Literal["auto", "all", "none"] = Field("auto", description="numbers of top heads")
     controls: int = Field(5, ge=0, description="probes per head that learn shuffled labels")
     permutations: int = Field(999, ge=1, description="shuffles of test labels behind a p-value")
@@ -88,6 +92,7 @@ def probe(
     max_tokens: int | None = None,
     resume: bool = False,
     progress: Progress | None = None,
+    executor: Executor | None = None,
 ) -> Run:
     """Probe every head and every layer of a model on every task, and its best heads together.
 
@@ -106,7 +111,8 @@ def probe(
     how = token or default_pooling(model)
     encoder = encoder_for(model, max_tokens=max_tokens)
     limits = {"max_tokens": encoder.max_tokens, "token": how}
-    record = _record(model, tasks, {**settings.model_dump(), **limits})
+    executor = executor or LocalExecutor()
+    record = _record(model, tasks, {**settings.model_dump(), **limits}, executor.told())
     with RunWriter.open(output, record, resume=resume) as writer:
         if not writer.already_complete:
             folder = cache or writer.path / "checkpoints" / "vectors"
@@ -117,7 +123,7 @@ def probe(
                 raise
             with opened as vectors:
                 texts = [text for task in tasks for text in _texts(task, settings)]
-                counts = fill_cache(model, texts, vectors, how, encoder, progress)
+                counts = fill_cache(model, texts, vectors, how, encoder, progress, executor)
                 read = time.monotonic()
                 results = _probe_all(vectors, tasks, settings, writer, progress)
             timings = {
@@ -194,6 +200,8 @@ def probe_task(
     """The rows of one task: every head, every layer, last, best, and the top heads together."""
     layout, features = cache.layout, features_of(task, settings, cache)
     rounds = Rounds.of(task, settings.folds, settings.seed)
+    if settings.scale == "spread":
+        features = replace(features, unit_on=rounds.learn)
     protocol = Protocol(
         task, rounds, settings.solver_for(task), settings.l2, settings.controls, settings.seed
     )
@@ -256,7 +264,10 @@ def _notes(counts: Mapping[str, int], limit: int) -> list[str]:
 
 
 def _record(
-    model: LoadedModel, tasks: Sequence[ProbeTask], settings: Mapping[str, Any]
+    model: LoadedModel,
+    tasks: Sequence[ProbeTask],
+    settings: Mapping[str, Any],
+    engine: Mapping[str, Any],
 ) -> RunRecord:
     digest = hashlib.sha256("\n".join(f"{t.name} {t.fingerprint}" for t in tasks).encode())
     return RunRecord(
@@ -266,7 +277,7 @@ def _record(
             measures=(MeasureRecord(name="probe", version=1),),
             settings=dict(settings),
             seeds={"probes": settings["seed"]},
-            engine={"name": "local", "threads": torch.get_num_threads()},
+            engine=dict(engine),
         ),
         model=ModelRecord(
             name=model.name,

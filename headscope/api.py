@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from headscope.analyses.clusters import Clustering
     from headscope.analyses.role_test import RoleTest
     from headscope.corpora import Corpus
+    from headscope.engine import Settings
     from headscope.explorer.saved_view import AttentionView
     from headscope.figures import Atlas, Passport, Picture
     from headscope.models import LoadedModel
@@ -109,7 +110,7 @@ class Run(store.Run):
 def open_run(path: str | Path) -> Run:
     """A finished run; torch is not needed."""
     opened = store.open_run(path)
-    return Run(opened.path, opened.record)
+    return Run(opened.path, opened.record, opened.url)
 
 
 def load(model: str | Path | nn.Module, tokenizer: Any = None, **options: Any) -> LoadedModel:
@@ -127,32 +128,57 @@ def analyze(
     tokenizer: Any = None,
     measures: Iterable[str] | None = None,
     parameters: Mapping[str, Mapping[str, Any]] | None = None,
+    layers: str | Iterable[int] | None = None,
+    engine: str = "local",
+    address: str | None = None,
+    workers: int | None = None,
+    threads: int | None = None,
+    device: str = "auto",
+    dtype: Literal["float32", "bfloat16", "float16"] = "float32",
+    settings: Settings | None = None,
     **options: Any,
 ) -> Run:
     """Measure every head of a model over a corpus.
 
     `corpus` is a file, a `Corpus`, or an iterable of texts and pairs of texts. Without `output`
-    the run goes to a new temporary folder. `options` are those of `headscope.engine.analyze`.
+    the run goes to a new temporary folder. `layers` are counted from 1 (`"1-4,6"` or numbers):
+    only those are looked at. `engine="ray"` spreads the work over `workers` processes, here or on
+    the cluster at `address`. `options` are those of `headscope.engine.analyze`.
     """
     from headscope.corpora import Corpus
+    from headscope.engine import Settings, choose_measures, head_for
     from headscope.engine import analyze as run_pass
-    from headscope.engine import choose_measures, head_for
+    from headscope.engine.executor import ENGINES
+    from headscope.engine.layers import parse_layers
     from headscope.models import LoadedModel
     from headscope.models import load as load_model
 
     chosen = choose_measures(measures, parameters)
+    settings = settings or Settings()
+    if layers is not None:
+        only = parse_layers(layers) if isinstance(layers, str) else tuple(sorted(set(layers)))
+        settings = settings.model_copy(update={"layers": only})
     if isinstance(corpus, str | Path):
         corpus = Corpus(corpus)
     elif not isinstance(corpus, Corpus):
         corpus = Corpus.of(corpus)
     corpus.scan()
-    loaded = (
-        model
-        if isinstance(model, LoadedModel)
-        else load_model(model, tokenizer, head=head_for(chosen))
-    )
-    folder = Path(output or Path(tempfile.mkdtemp(prefix="headscope-")) / "run")
-    run_pass(loaded, corpus, folder, measures=chosen, **options)
+    with ENGINES[engine](address, workers, threads, device) as executor:
+        loaded = (
+            model
+            if isinstance(model, LoadedModel)
+            else load_model(model, tokenizer, head=head_for(chosen), device=device, dtype=dtype)
+        )
+        folder = Path(output or Path(tempfile.mkdtemp(prefix="headscope-")) / "run")
+        run_pass(
+            loaded,
+            corpus,
+            folder,
+            measures=chosen,
+            settings=settings,
+            executor=executor,
+            **options,
+        )
     return open_run(folder)
 
 

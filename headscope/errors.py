@@ -15,6 +15,14 @@ class HeadscopeError(Exception):
     exit_code = 2
 
 
+#: Longer quotations from a file say nothing more.
+_LONGEST = 500
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 100]} … {text[-99:]}"
+
+
 class InputError(HeadscopeError):
     """A file that is not what it should be: where, what was found, what was expected.
 
@@ -30,9 +38,10 @@ class InputError(HeadscopeError):
         expected: str,
         line: int | None = None,
     ) -> None:
-        self.path, self.line, self.found, self.expected = str(path), line, found, expected
+        self.path, self.line = str(path), line
+        self.found, self.expected = _shortened(found), _shortened(expected)
         where = self.path if line is None else f"{self.path}:{line}"
-        super().__init__(f"{where}: found {found}; expected {expected}")
+        super().__init__(f"{where}: found {self.found}; expected {self.expected}")
 
 
 class ModelError(HeadscopeError):

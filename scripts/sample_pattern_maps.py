@@ -2,8 +2,8 @@
 
 Texts are made of the shipped passages in four ways: a first sentence alone, a passage as a pair of
 segments, eight sentences as one segment, and twelve as a pair. Ten of each, drawn with the seed,
-go through every model. A quarter of all heads, by a hash of their names, is for development; maps
-of the others are the test set. Two draws take turns over crude kinds of maps, others look for the
+go through every model. A quarter of all heads, by a hash of their names, is for training; maps of
+the others are the test set. Two draws take turns over crude kinds of maps, others look for the
 two rare shapes, and for more maps of causal models.
 """
 
@@ -24,14 +24,14 @@ from headscope.types import Sequence
 
 SEED = 1908
 #: Split, whether only rare kinds are drawn, how many maps, at most how many of one head, and what
-#: the models' names contain. The last two draws came later, where the development set was thin.
+#: the models' names contain. The last two draws came later, where the training set was thin.
 DRAWS = (
-    ("development", False, 130, 3, ""),
+    ("training", False, 130, 3, ""),
     ("test", False, 320, 3, ""),
-    ("development", True, 30, 3, ""),
+    ("training", True, 30, 3, ""),
     ("test", True, 90, 3, ""),
-    ("development", True, 75, 6, ""),
-    ("development", False, 50, 8, "llama"),
+    ("training", True, 75, 6, ""),
+    ("training", False, 50, 8, "llama"),
 )
 
 
@@ -62,7 +62,7 @@ def main() -> None:
         pool = [
             c
             for c in found
-            if is_development(c.label, 0.25) == (split == "development")
+            if is_development(c.label, 0.25) == (split == "training")
             and c.label not in labels
             and name in c.label.model
         ]

@@ -7,6 +7,7 @@ from typing import Annotated, Literal, get_args
 
 import typer
 
+from headscope.cli import engine_options as e
 from headscope.cli import task_options as o
 from headscope.errors import UsageError
 
@@ -66,7 +67,12 @@ def ablate(
     max_tokens: o.MaxTokens = None,
     shard_size: Annotated[int, typer.Option(min=1, help="Examples between checkpoints.")] = 128,
     resume: o.Resume = False,
-    device: o.Device = "cpu",
+    engine: e.Engine = "local",
+    address: e.Address = None,
+    workers: e.Workers = None,
+    threads: e.Threads = None,
+    device: e.Device = "auto",
+    dtype: e.Dtype = "float32",
     allow_pickle: o.AllowPickle = False,
     allow_remote_code: o.AllowRemoteCode = False,
     quiet: o.Quiet = False,
@@ -112,12 +118,17 @@ def ablate(
         shard_size=shard_size,
         max_tokens=max_tokens,
     )
-    with interruptible(output), shown_progress(quiet) as progress:
+    with (
+        e.open_engine(engine, address, workers, threads, device) as executor,
+        interruptible(output),
+        shown_progress(quiet) as progress,
+    ):
         progress.stage(f"Loading {model}")
         loaded, chosen = load_for_task(
             model,
             chosen,
             device=device,
+            dtype=dtype,
             allow_pickle=allow_pickle,
             allow_remote_code=allow_remote_code,
         )
@@ -132,5 +143,6 @@ def ablate(
             fast=not slow,
             resume=resume,
             progress=progress,
+            executor=executor,
         )
     say(done, as_json=as_json)

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from headscope.cli import engine_options as e
 from headscope.errors import UsageError
 
 
@@ -100,7 +101,16 @@ def analyze(
     resume: Annotated[bool, typer.Option("--resume", help="Go on with an unfinished run.")] = False,
     shard_size: Annotated[int, typer.Option(min=1, help="Sequences between checkpoints.")] = 256,
     batch_tokens: Annotated[int, typer.Option(min=1, help="Tokens in a batch.")] = 4096,
-    device: Annotated[str, typer.Option(help="Where the model runs.")] = "cpu",
+    layers: Annotated[
+        str | None,
+        typer.Option(help="Only these layers, such as 3 or 1-4,6: the pass ends after the last."),
+    ] = None,
+    engine: e.Engine = "local",
+    address: e.Address = None,
+    workers: e.Workers = None,
+    threads: e.Threads = None,
+    device: e.Device = "auto",
+    dtype: e.Dtype = "float32",
     allow_pickle: Annotated[
         bool, typer.Option("--allow-pickle", help="Load pickled weights: they can run any code.")
     ] = False,
@@ -144,8 +154,10 @@ def analyze(
 
     from headscope.engine import Settings, UntilDecided, choose_measures, head_for
     from headscope.engine import analyze as run_pass
+    from headscope.engine.layers import parse_layers
     from headscope.models import load
 
+    only = None if layers is None else parse_layers(layers)
     for file in roles or []:
         from headscope.measures.roles import load_roles
 
@@ -158,12 +170,17 @@ def analyze(
     rule = UntilDecided(tau=tau, alpha=alpha, share=decided_share, seed=seed)
     names = None if measures is None else [m.strip() for m in measures.split(",") if m.strip()]
     chosen = choose_measures(names, parse_settings(set_ or []))
-    with interruptible(output), shown_progress(quiet) as progress:
+    with (
+        e.open_engine(engine, address, workers, threads, device) as executor,
+        interruptible(output),
+        shown_progress(quiet) as progress,
+    ):
         progress.stage(f"Loading {model}")
         loaded = load(
             model,
             head=head_for(chosen),
             device=device,
+            dtype=dtype,
             allow_pickle=allow_pickle,
             allow_remote_code=allow_remote_code,
         )
@@ -176,12 +193,14 @@ def analyze(
                 shard_size=shard_size,
                 batch_tokens=batch_tokens,
                 until_decided=rule if until_decided or decided_share < 1 else None,
+                layers=only,
             ),
             max_tokens=max_tokens,
             long=long,
             dropped=dropped,
             resume=resume,
             progress=progress,
+            executor=executor,
         )
     say(run, as_json=as_json)
 

@@ -28,6 +28,7 @@ from headscope.cli import (
     report,
     roles,
     serve,
+    study,
 )
 from headscope.version import __version__
 
@@ -54,6 +55,7 @@ for verb in (
     prune,
     patterns,
     passport,
+    study,
     report,
     serve,
     figure,

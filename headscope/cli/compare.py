@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from headscope.cli import engine_options as e
 from headscope.errors import UsageError
 
 
@@ -39,7 +40,12 @@ def compare(
     resume: Annotated[
         bool, typer.Option("--resume", help="With --models: go on with an unfinished run.")
     ] = False,
-    device: Annotated[str, typer.Option(help="With --models: where the models run.")] = "cpu",
+    engine: e.Engine = "local",
+    address: e.Address = None,
+    workers: e.Workers = None,
+    threads: e.Threads = None,
+    device: e.Device = "auto",
+    dtype: e.Dtype = "float32",
     allow_pickle: Annotated[
         bool,
         typer.Option("--allow-pickle", help="Load pickled weights: they can run any code."),
@@ -72,8 +78,10 @@ def compare(
             twin=twin,
             annotate=annotate,
             resume=resume,
+            engine=(engine, address, workers, threads),
             loading={
                 "device": device,
+                "dtype": dtype,
                 "allow_pickle": allow_pickle,
                 "allow_remote_code": allow_remote_code,
             },

@@ -21,6 +21,7 @@ def run_comparison(
     twin: bool,
     annotate: str | None,
     resume: bool,
+    engine: tuple[str, str | None, int | None, int | None],
     loading: Mapping[str, Any],
     as_json: bool,
 ) -> None:
@@ -30,6 +31,7 @@ def run_comparison(
     if not corpus:
         raise UsageError("compare --models: expected --corpus FILE (or --corpus shipped)")
     from headscope.cli.console import shown_progress
+    from headscope.cli.engine_options import open_engine
     from headscope.corpora import Corpus, shipped_corpus
     from headscope.store import check_writable
 
@@ -44,13 +46,23 @@ def run_comparison(
     from headscope.figures import available, draw
     from headscope.models import load
 
-    with shown_progress() as progress:
+    with (
+        open_engine(*engine, loading["device"]) as executor,
+        shown_progress() as progress,
+    ):
         progress.stage(f"Loading {models[0]}")
         before = load(models[0], **loading)
         progress.stage(f"Loading {models[1]}")
         after = load(models[1], **loading)
         run = compare_models(
-            before, after, read, output, twin=twin, resume=resume, progress=progress
+            before,
+            after,
+            read,
+            output,
+            twin=twin,
+            resume=resume,
+            progress=progress,
+            executor=executor,
         )
     findings = {figure.name: draw(run, figure.name).sentence for figure in available(run)}
     report = run.path / "report.html"

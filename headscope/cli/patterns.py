@@ -42,8 +42,9 @@ def evaluate(
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
     """Compare the network's names with labels given by eye: confusion matrix and macro-F1."""
-    from headscope.measures.patterns.evaluation import evaluate as compare
-    from headscope.measures.patterns.evaluation import second_look
+    import numpy as np
+
+    from headscope.measures.patterns.evaluation import Score, by_model, second_look
     from headscope.measures.patterns.labelled_maps import load_maps, shipped_maps
     from headscope.measures.patterns.network import network_at
 
@@ -51,12 +52,13 @@ def evaluate(
     if not len(maps):
         where = f" of split {split!r}" if split else ""
         raise UsageError(f"no labelled maps{where} in {labels or 'the shipped set'}")
-    found = compare(network_at("" if weights is None else str(weights)), maps)
+    models = by_model(network_at("" if weights is None else str(weights)), maps)
+    found = Score(np.sum([one.confusion for one in models.values()], axis=0))
     again = second_look(maps)
     if as_json:
-        typer.echo(json.dumps(_told(found, again, maps), indent=2))
+        typer.echo(json.dumps(_told(found, again, models), indent=2))
         return
-    typer.echo(_tables(found, again, maps, markdown=markdown))
+    typer.echo(_tables(found, again, models, markdown=markdown))
 
 
 def train(
@@ -66,11 +68,12 @@ def train(
     ] = None,
     maps: Annotated[int | None, typer.Option(min=10, help="Made-up maps to learn from.")] = None,
     epochs: Annotated[int | None, typer.Option(min=1, help="Times through them.")] = None,
+    steps: Annotated[int | None, typer.Option(min=1, help="Steps with real maps after.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of maps and weights.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only the score.")] = False,
 ) -> None:
-    """Train the network on made-up maps; without options: exactly as the shipped one."""
-    from headscope.measures.patterns import training
+    """Train the network on made-up maps, then on real ones; as the shipped one by default."""
+    from headscope.measures.patterns import real_training, training
     from headscope.measures.patterns.evaluation import evaluate as compare
     from headscope.measures.patterns.labelled_maps import load_maps, shipped_maps
     from headscope.measures.patterns.network import load_network, save_network
@@ -87,10 +90,18 @@ def train(
 
     seed = training.SEED if seed is None else seed
     images, targets = training.synthetic_images(maps or training.N_MAPS, seed, said)
-    if own is not None:
-        images, targets = training.with_labels(images, targets, own)
     network = training.train_network(
         images, targets, epochs=epochs or training.EPOCHS, seed=seed, said=said
+    )
+    real = shipped_maps("training")
+    network = real_training.learn_from_real(
+        network,
+        images,
+        targets,
+        real if own is None else real.with_more(own),
+        steps=steps or real_training.STEPS,
+        seed=seed,
+        said=said,
     )
     output.parent.mkdir(parents=True, exist_ok=True)
     save_network(network, output)
@@ -185,17 +196,18 @@ def _to_label(maps: LabelledMaps, again: int, seed: int) -> list[int]:
     return random.Random(seed).sample(labelled, min(again, len(labelled)))
 
 
-def _told(found: Score, again: Score | None, maps: LabelledMaps) -> dict[str, Any]:
+def _told(found: Score, again: Score | None, models: dict[str, Score]) -> dict[str, Any]:
     from headscope.measures.patterns.classes import PATTERNS
     from headscope.measures.patterns.evaluation import cohens_kappa
 
     told: dict[str, Any] = {
-        "n": len(maps),
-        "models": sorted({one.model for one in maps.labels}),
+        "n": int(found.confusion.sum()),
+        "models": list(models),
         "macro_f1": found.macro_f1,
         "accuracy": found.accuracy,
         "f1": dict(zip(PATTERNS, map(float, found.f1), strict=True)),
         "confusion": found.confusion.tolist(),
+        "accuracy_of_model": {name: one.accuracy for name, one in models.items()},
     }
     if again is not None:
         told["second_look"] = {
@@ -207,7 +219,7 @@ def _told(found: Score, again: Score | None, maps: LabelledMaps) -> dict[str, An
     return told
 
 
-def _tables(found: Score, again: Score | None, maps: LabelledMaps, *, markdown: bool) -> str:
+def _tables(found: Score, again: Score | None, models: dict[str, Score], *, markdown: bool) -> str:
     from headscope.measures.patterns.classes import PATTERNS
     from headscope.measures.patterns.evaluation import cohens_kappa
 
@@ -231,11 +243,11 @@ def _tables(found: Score, again: Score | None, maps: LabelledMaps, *, markdown: 
             )
             for row in (head, *rows)
         ]
-    models = sorted({one.model for one in maps.labels})
+    each = (f"{name} {s.accuracy:.3f} of {s.confusion.sum()}" for name, s in models.items())
     lines += [
         "",
-        f"macro-F1 {found.macro_f1:.3f}, accuracy {found.accuracy:.3f} on {len(maps)} maps of "
-        f"{len(models)} models ({', '.join(models)})",
+        f"macro-F1 {found.macro_f1:.3f}, accuracy {found.accuracy:.3f} on "
+        f"{found.confusion.sum()} maps of {len(models)} models ({', '.join(each)})",
     ]
     if again is not None:
         lines.append(

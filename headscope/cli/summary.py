@@ -17,11 +17,12 @@ def say(run: Run, *, as_json: bool) -> None:
 
     findings = {f.name: draw(run, f.name).sentence for f in available(run)}
     record = run.record
-    report = run.path / "report.html"
+    where = run.url or str(run.path)
+    report = f"{where}/report.html"
     if as_json:
         told = {
-            "run": str(run.path),
-            "report": str(report),
+            "run": where,
+            "report": report,
             "tables": list(run.tables),
             "counts": record.counts,
             "skipped": [s.model_dump() for s in record.skipped],
@@ -46,5 +47,5 @@ def say(run: Run, *, as_json: bool) -> None:
         typer.echo(f"  – {skipped.name} was skipped: {skipped.reason}")
     for note in record.notes:
         typer.echo(f"  – {note}")
-    typer.echo(f"Tables: {run.path / 'tables'} ({', '.join(run.tables)})")
+    typer.echo(f"Tables: {where}/tables ({', '.join(run.tables)})")
     typer.echo(f"Report: {report}")

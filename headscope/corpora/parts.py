@@ -104,9 +104,9 @@ def _sequence(item: Item, number: int) -> Sequence:
 
 
 def part_of(source: str | Path, reader: str | None) -> Part:
-    """A path, or `hf:NAME[@CONFIG][:SPLIT]` for a data set of the Hugging Face hub."""
+    """A path, a URL, or `hf:NAME[@CONFIG][:SPLIT]` for a data set of the Hugging Face hub."""
     if reader is not None:
         READERS[reader]  # an unknown name is refused before any work
     if isinstance(source, str) and source.startswith("hf:"):
         return HubPart.parse(source)
-    return FilePart(Source(Path(source)), reader)
+    return FilePart(Source.of(source), reader)

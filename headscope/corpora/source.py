@@ -12,11 +12,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, cast
+from urllib.parse import urlsplit
 
 from headscope.errors import InputError
+from headscope.store.file_systems import as_url, opened
 
-_COMPRESSED: dict[str, Callable[[Path], IO[bytes]]] = {
-    ".gz": lambda path: cast("IO[bytes]", gzip.GzipFile(path)),
+_COMPRESSED: dict[str, Callable[[IO[bytes]], IO[bytes]]] = {
+    ".gz": lambda packed: cast("IO[bytes]", gzip.GzipFile(fileobj=packed)),
     ".bz2": bz2.BZ2File,
     ".xz": lzma.LZMAFile,
 }
@@ -39,11 +41,22 @@ class Source:
     """
 
     path: Path
+    url: str = ""
+
+    @classmethod
+    def of(cls, place: str | Path) -> Source:
+        """The file at a path or a URL.
+
+        >>> Source.of("s3://bucket/dev.conllu.gz").stem, Source.of("s3://bucket/dev.txt").name
+        ('dev', 's3://bucket/dev.txt')
+        """
+        url = as_url(place)
+        return cls(Path(place)) if url is None else cls(Path(urlsplit(url).path), url)
 
     @property
     def name(self) -> str:
-        """The path as it was given; errors and sequences carry it."""
-        return str(self.path)
+        """The path or URL as it was given; errors and sequences carry it."""
+        return self.url or str(self.path)
 
     @property
     def _plain(self) -> Path:
@@ -63,16 +76,16 @@ class Source:
         """The decompressed bytes; whatever cannot be opened or unpacked is an `InputError`."""
         opener = _COMPRESSED.get(self.path.suffix.lower())
         try:
-            if self.path.is_dir():
+            if not self.url and self.path.is_dir():
                 raise self.error("a directory", "a file")
-            if self.path.exists() and not self.path.is_file():
+            if not self.url and self.path.exists() and not self.path.is_file():
                 raise self.error("a pipe or a device", "a file that can be read more than once")
-            if opener is None:
-                with self.path.open("rb") as plain:
+            with opened(self.url) if self.url else self.path.open("rb") as plain:
+                if opener is None:
                     yield plain
-            else:
-                with opener(self.path) as unpacked:
-                    yield unpacked
+                else:
+                    with opener(plain) as unpacked:
+                        yield unpacked
         except FileNotFoundError:
             raise self.error("no such file", "a file that exists") from None
         except _DAMAGE as damage:

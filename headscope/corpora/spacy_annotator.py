@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -41,19 +42,7 @@ class SpacyAnnotator:
     @property
     def pipeline(self) -> Any:
         if self._pipeline is None:
-            try:
-                import spacy
-            except ImportError:
-                raise UsageError(
-                    f"spacy:{self.name} needs spaCy: pip install 'headscope[spacy]', "
-                    f"then python -m spacy download {self.name}"
-                ) from None
-            try:
-                self._pipeline = spacy.load(self.name)
-            except OSError:
-                raise UsageError(
-                    f"spaCy has no pipeline {self.name!r}: python -m spacy download {self.name}"
-                ) from None
+            self._pipeline = _loaded(self.name)
         return self._pipeline
 
     @property
@@ -96,6 +85,24 @@ class SpacyAnnotator:
             else:
                 first = next(docs)
                 yield _annotated(sequence, first, None if sequence.pair is None else next(docs))
+
+
+@functools.cache
+def _loaded(name: str) -> Any:
+    """A pipeline, loaded once however many corpora it annotates."""
+    try:
+        import spacy
+    except ImportError:
+        raise UsageError(
+            f"spacy:{name} needs spaCy: pip install 'headscope[spacy]', "
+            f"then python -m spacy download {name}"
+        ) from None
+    try:
+        return spacy.load(name)
+    except OSError:
+        raise UsageError(
+            f"spaCy has no pipeline {name!r}: python -m spacy download {name}"
+        ) from None
 
 
 def _annotated(sequence: Sequence, first: Any, second: Any) -> Sequence:

@@ -12,11 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
-from headscope.ablations import Ablation, Sweep, choose, effects, interactions
+from headscope.ablations import Ablation, choose, effects, interactions
 from headscope.ablations.run_groups import groups_of
 from headscope.ablations.selection import Combine, Groups, accumulated, parse_by
 from headscope.analyses import run_analyses
+from headscope.engine.executor import Executor, Item
+from headscope.engine.executors.local import LocalExecutor
 from headscope.engine.progress import Progress, Silent
+from headscope.engine.sweep_job import SweepJob, SweepPart
 from headscope.engine.task_gradients import task_gradients
 from headscope.engine.task_record import task_record
 from headscope.errors import UsageError
@@ -66,6 +69,7 @@ def ablate(
     fast: bool = True,
     resume: bool = False,
     progress: Progress | None = None,
+    executor: Executor | None = None,
 ) -> Run:
     """Switch heads off and write what it does to the task's metrics as a run.
 
@@ -73,6 +77,7 @@ def ablate(
     what heads do stands beside what they are for. A killed run goes on with `resume=True`.
     """
     options, progress = options or AblationOptions(), progress or Silent()
+    executor = executor or LocalExecutor()
     started = time.monotonic()
     kind, rest = parse_by(options.by)
     groups = Groups() if roles_of is None else groups_of(roles_of)
@@ -97,20 +102,14 @@ def ablate(
         [MeasureRecord(name="ablation", parameters=settings)],
         settings,
         carried=None if roles_of is None else roles_of.record.request_digest,
+        engine=executor.told(),
     )
     with RunWriter.open(output, record, resume=resume) as writer:
         if not writer.already_complete:
             edit: dict[str, Any] = {"renormalise": True} if options.renormalise else {}
-            sweep = Sweep(
-                model,
-                task,
-                options.how,
-                options=edit,
-                fast=fast,
-                batch_tokens=options.batch_tokens,
-                wide_tokens=options.wide_tokens,
-            )
-            room = _Room(sweep, writer, options, progress)
+            sizes = {"batch_tokens": options.batch_tokens, "wide_tokens": options.wide_tokens}
+            job = SweepJob(model, task, options.how, {"options": edit, "fast": fast, **sizes})
+            room = _Room(job, executor, writer, options, progress)
             tables: dict[str, Any] = {}
             gold = gold_numbers(prepared)
             if options.importance and kind in ("head", "accumulate", "pairs"):
@@ -134,7 +133,7 @@ def ablate(
                     table = roles_of.table(name)
                     tables[name] = dict(zip(table.column_names, table.columns, strict=True))
             seconds = {"ablate_seconds": time.monotonic() - started}
-            notes = [] if sweep.fast or not fast else [_SLOW.format(model.name)]
+            notes = [] if room.fast or not fast else [_SLOW.format(model.name)]
             done = writer.record.updated(timings=seconds, notes=notes)
             writer.complete({"ablation": Result(tables)}, done)
     run = open_run(output)
@@ -152,11 +151,13 @@ _SLOW = "the layers of {} cannot be skipped: every ablation ran the whole model"
 class _Room:
     """Sweeps whose shards are kept, numbered in the order in which they come."""
 
-    sweep: Sweep
+    job: SweepJob
+    executor: Executor
     writer: RunWriter
     options: AblationOptions
     progress: Progress
     n_shards: int = 0
+    fast: bool = True
 
     def all_of(
         self,
@@ -166,33 +167,40 @@ class _Room:
         title: str = "Switching heads off",
     ) -> tuple[Floats, Floats]:
         """The answers without and with every ablation; those decided early are NaN."""
-        n, width = len(prepared), len(self.sweep.task.columns)
+        n, width = len(prepared), len(self.job.task.columns)
         baseline, values = np.full((n, width), np.nan), np.full((len(ablations), n, width), np.nan)
         active = np.ones(len(ablations), dtype=bool)
         done = self.writer.finished_shards()
         self.progress.stage(title, n * len(ablations))
-        for start in range(0, n, self.options.shard_size):
-            rows = slice(start, start + self.options.shard_size)
-            part = prepared[rows]
-            index, self.n_shards = self.n_shards, self.n_shards + 1
-            if index in done:
-                arrays, _ = self.writer.load_shard(index)
-                baseline[rows], values[:, rows] = arrays["baseline"], arrays["values"]
-                self.progress.advance(len(part) * len(ablations), 0)
-            else:
-                chosen = np.flatnonzero(active)
-                found, many = self.sweep.answers(
-                    part,
-                    [ablations[i] for i in chosen.tolist()],
-                    standing=standing,
-                    advance=lambda k: self.progress.advance(k, 0),
-                )
-                baseline[rows], values[chosen, rows] = found, many
+        # with a target precision, what is found decides what is asked next: one shard at a time
+        size, whole = self.options.shard_size, self.options.precision is None
+        for start in range(0, n, n if whole else size):
+            starts = range(0, n, size) if whole else (start,)
+            parts = {self.n_shards + i: slice(at, at + size) for i, at in enumerate(starts)}
+            self.n_shards += len(parts)
+            chosen = np.flatnonzero(active)
+            asked = [ablations[i] for i in chosen.tolist()]
+            items = []
+            for index, rows in parts.items():
+                some = prepared[rows]
+                if index in done:
+                    arrays, _ = self.writer.load_shard(index)
+                    baseline[rows], values[:, rows] = arrays["baseline"], arrays["values"]
+                    self.progress.advance(len(some) * len(ablations), 0)
+                else:
+                    work = SweepPart(some, asked, standing)
+                    items.append(Item(index, work, len(some) * len(asked)))
+                    self.progress.advance(len(some) * (len(ablations) - len(asked)), 0)
+            for index, (found, told) in self.executor.map(self.job, items, self.progress):
+                rows = parts[index]
+                self.fast &= told["fast"]
+                baseline[rows] = found["baseline"]
+                values[chosen[:, None], np.arange(n)[rows]] = found["values"]
                 shard = {"baseline": baseline[rows], "values": values[:, rows]}
                 self.writer.save_shard(index, shard, {})
-                self.progress.advance(len(part) * int((~active).sum()), 0)
-            if self.options.precision is not None and rows.stop >= _BURN_IN:
-                active &= ~self._decided(prepared[: rows.stop], baseline, values, active)
+            last = max(rows.stop for rows in parts.values())
+            if self.options.precision is not None and last >= _BURN_IN:
+                active &= ~self._decided(prepared[:last], baseline, values, active)
                 if not active.any():
                     break
         return baseline, values
@@ -205,7 +213,7 @@ class _Room:
         active: NDArray[np.bool_],
     ) -> NDArray[np.bool_]:
         """The ablations whose interval is narrow enough by now."""
-        task, n = self.sweep.task, len(prepared)
+        task, n = self.job.task, len(prepared)
         metric, gold = task.all_metrics()[0], gold_numbers(prepared)
         counts = next(resamples(n, _N_LOOK, self.options.seed))
         before = metric.resampled(task.named(baseline[:n]), gold, counts)
@@ -235,7 +243,7 @@ def _accumulate(
     tables: dict[str, Any],
 ) -> tuple[list[Ablation], Floats, Floats]:
     """More and more heads; the order comes from a random half, the curve from the other one."""
-    task, model = room.sweep.task, room.sweep.model
+    task, model = room.job.task, room.job.model
     shuffled = np.random.default_rng(room.options.seed).permutation(len(prepared))
     halves = np.sort(shuffled[: len(prepared) // 2]), np.sort(shuffled[len(prepared) // 2 :])
     ordering, scoring = ([prepared[i] for i in half] for half in halves)

@@ -7,20 +7,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-import torch
-
 from headscope.analyses import run_analyses
 from headscope.corpora import Corpus, ShuffledCorpus
 from headscope.engine.checkpoint import sum_values
 from headscope.engine.early_stopping import LOOK_EVERY, Watch, with_evidence
-from headscope.engine.local import run_local
+from headscope.engine.executor import Executor
+from headscope.engine.executors.local import LocalExecutor
+from headscope.engine.layers import chosen_layers
+from headscope.engine.left_out import told
 from headscope.engine.plan import Plan, applicable, encoder_for, make_plan
 from headscope.engine.progress import Progress, Silent
 from headscope.engine.settings import Settings
+from headscope.engine.shard import Values
+from headscope.engine.shard_job import ShardJob, run_shards
 from headscope.errors import UsageError
 from headscope.figures import render_report
 from headscope.measures import MEASURES, GradientMeasure, Measure, Total, build
-from headscope.models import LoadedModel
+from headscope.models import Layout, LoadedModel
 from headscope.store import (
     CorpusRecord,
     MeasureRecord,
@@ -69,6 +72,7 @@ def analyze(
     dropped: Literal["refuse", "skip"] = "refuse",
     resume: bool = False,
     progress: Progress | None = None,
+    executor: Executor | None = None,
 ) -> Run:
     """Measure every head over the corpus and write the run to `output`.
 
@@ -77,33 +81,42 @@ def analyze(
     """
     settings = settings or Settings()
     progress = progress or Silent()
+    executor = executor or LocalExecutor()
     started = time.monotonic()
+    layout = chosen_layers(model, settings.layers)
     chosen, skipped = applicable(
         choose_measures() if measures is None else measures, corpus.scan().annotations, model
     )
     watch = None
     if (rule := settings.until_decided) is not None:
         chosen = with_evidence(chosen, rule)
-        watch = Watch(rule, chosen, model.layout, corpus.scan().annotations)
+        watch = Watch(rule, chosen, layout, corpus.scan().annotations)
         corpus = ShuffledCorpus(corpus, rule.seed)
         size = min(settings.shard_size, LOOK_EVERY)
         settings = settings.model_copy(update={"shard_size": size})
     encoder = encoder_for(model, max_tokens=max_tokens, long=long, dropped=dropped)
-    plan = make_plan(corpus, encoder, settings, progress)
+    plan = make_plan(corpus, encoder, settings, progress, executor)
     planned = time.monotonic()
     limits = {"max_tokens": encoder.max_tokens, "long": long, "dropped": dropped}
-    record = _record(model, corpus, chosen, skipped, plan, {**settings.model_dump(), **limits})
+    asked = {**settings.told(), **limits}
+    record = _record(model, corpus, chosen, skipped, plan, asked, executor)
     with RunWriter.open(output, record, resume=resume) as writer:
         if not writer.already_complete:
-            n_shards = run_local(
-                model, chosen, corpus, encoder, plan, settings, writer, progress, watch
-            )
+            job = ShardJob(model, chosen, encoder, settings, plan.facts)
+            n_shards = run_shards(executor, job, corpus, plan, writer, progress, watch=watch)
             measured = time.monotonic()
-            results = finish(chosen, model, writer, n_shards)
+            values = sum_values(writer, n_shards)
+            n_left_out, notes = told(values, plan.counts["n_sequences"])
+            results = finish(chosen, layout, values)
             timings = {"plan_seconds": planned - started, "pass_seconds": measured - planned}
-            done = writer.record.updated(timings=timings)
+            request = writer.record.request.model_copy(update={"engine": _engine(executor, model)})
+            done = writer.record.updated(timings=timings, request=request)
             if watch is not None:
                 done = stopped_record(done, watch, plan, n_shards)
+            if n_left_out:
+                left = done.counts["n_sequences"] - n_left_out
+                counts = {**done.counts, "n_sequences": left, "n_left_out": n_left_out}
+                done = done.updated(counts=counts, notes=[*done.notes, *notes])
             writer.complete(results, done)
     run = open_run(output)
     if not (run.path / "report.html").exists():
@@ -130,15 +143,12 @@ def stopped_record(record: RunRecord, watch: Watch, plan: Plan, n_shards: int) -
     )
 
 
-def finish(
-    measures: Sequence[Measure], model: LoadedModel, writer: RunWriter, n_shards: int
-) -> dict[str, Result]:
+def finish(measures: Sequence[Measure], layout: Layout, values: Values) -> dict[str, Result]:
     """Every measure's sum over the shards as its tables."""
-    values = sum_values(writer, n_shards)
     results: dict[str, Result] = {}
     for measure in measures:
         mine = {place: value for (name, place), value in values.items() if name == measure.name}
-        results[measure.name] = measure.finish(Total(model.layout, mine))
+        results[measure.name] = measure.finish(Total(layout, mine))
     return results
 
 
@@ -149,6 +159,7 @@ def _record(
     skipped: Sequence[Skipped],
     plan: Plan,
     settings: Mapping[str, Any],
+    executor: Executor,
 ) -> RunRecord:
     summary = corpus.scan()
     names = ", ".join(Path(file.name).name for file in summary.files)
@@ -165,7 +176,7 @@ def _record(
             measures=tuple(MeasureRecord(**measure.spec()) for measure in measures),
             settings=dict(settings),
             seeds={"sample": summary.seed},
-            engine={"name": "local", "threads": torch.get_num_threads()},
+            engine=_engine(executor, model),
         ),
         model=ModelRecord(
             name=model.name,
@@ -189,8 +200,15 @@ def _record(
     )
 
 
+def _engine(executor: Executor, model: LoadedModel) -> dict[str, Any]:
+    return {**executor.told(), "device": str(model.device)}
+
+
 def _notes(plan: Plan, settings: Mapping[str, Any]) -> list[str]:
     counts, notes = plan.counts, []
+    if layers := settings.get("layers"):
+        listed = ", ".join(map(str, layers))
+        notes.append(f"only layer{'s' * (len(layers) > 1)} {listed} were looked at, by request")
     limit = settings["max_tokens"]
     if counts["n_cut"]:
         notes.append(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from headscope.engine.executor import Packed
 from headscope.engine.shard import Values, add
 from headscope.measures import Place
 from headscope.store import RunWriter
@@ -9,10 +10,10 @@ from headscope.types import STACKS
 from headscope.values import pack, unpack
 
 
-def save_values(writer: RunWriter, index: int, values: Values) -> None:
-    """Keep the values of a finished shard, bit for bit."""
+def packed(values: Values) -> Packed:
+    """The values of a finished shard as its checkpoint holds them, bit for bit."""
     named = {f"{name}/{place.stack}/{place.layer}": v for (name, place), v in values.items()}
-    writer.save_shard(index, *pack(named))
+    return pack(named)
 
 
 def load_values(writer: RunWriter, index: int) -> Values:

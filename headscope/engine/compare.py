@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,14 +13,17 @@ import numpy as np
 from headscope.corpora import Corpus, Encoder
 from headscope.engine.analyze import choose_measures
 from headscope.engine.batches import length_sorted
-from headscope.engine.checkpoint import save_values, sum_values
+from headscope.engine.checkpoint import packed, sum_values
 from headscope.engine.compare_record import comparison_record
 from headscope.engine.compare_tables import compared_clusters, compared_tables, similarity_table
+from headscope.engine.executor import Advance, Executor, Packed
+from headscope.engine.executors.local import LocalExecutor
 from headscope.engine.lockstep import in_lockstep
-from headscope.engine.plan import Plan, applicable, encoded_shards, encoder_for, make_plan
+from headscope.engine.plan import Plan, applicable, encoder_for, make_plan
 from headscope.engine.progress import Progress, Silent
 from headscope.engine.settings import Settings
 from headscope.engine.shard import Values, add, in_halves
+from headscope.engine.shard_job import run_shards
 from headscope.errors import UsageError
 from headscope.figures import render_report
 from headscope.measures import MEASURES, LayerMeasure, Place, Total
@@ -29,6 +33,7 @@ from headscope.models import LoadedModel, View
 from headscope.models.random_twin import random_twin
 from headscope.store import Run, RunWriter, open_run
 from headscope.types import Encoded, Facts, Result
+from headscope.types import Sequence as Text
 
 #: What is measured in both models beside the similarity of their maps, if it is known here.
 SIDE_BY_SIDE = ("features", "distance", "patterns")
@@ -48,6 +53,7 @@ def compare_models(
     dropped: Literal["refuse", "skip"] = "refuse",
     resume: bool = False,
     progress: Progress | None = None,
+    executor: Executor | None = None,
 ) -> Run:
     """Compare two models of one shape and tokenizer over a corpus and write a run.
 
@@ -56,6 +62,7 @@ def compare_models(
     distance clusters of both stand in tables that end in `_compared`.
     """
     settings, progress = settings or Settings(), progress or Silent()
+    executor = executor or LocalExecutor()
     started = time.monotonic()
     check_layouts(before, after)
     encoders = [
@@ -67,23 +74,26 @@ def compare_models(
         encoder_for(model, max_tokens=limit, long=long, dropped=dropped)
         for model in (before, after)
     ]
-    plan, other = (make_plan(corpus, encoder, settings, progress) for encoder in encoders)
+    plan, other = (make_plan(corpus, encoder, settings, progress, executor) for encoder in encoders)
     check_tokens(before, after, plan, other)
     known = [name for name in SIDE_BY_SIDE if name in MEASURES]
     chosen, _ = applicable(choose_measures(known), corpus.scan().annotations, before)
     measures = [m for m in chosen if isinstance(m, LayerMeasure)]
     models = [before, after, *([random_twin(before, seed, keep_embeddings=False)] if twin else [])]
     options = {
-        **settings.model_dump(mode="json"),
+        **settings.told(),
         "max_tokens": limit,
         "long": long,
         "dropped": dropped,
         "random_twin": twin,
     }
-    record = comparison_record(before, after, corpus, plan, measures, options, seed)
+    record = comparison_record(
+        before, after, corpus, plan, measures, options, seed, executor.told()
+    )
     with RunWriter.open(output, record, resume=resume) as writer:
         if not writer.already_complete:
-            _run(models, measures, corpus, encoders[0], plan, settings, writer, progress)
+            job = CompareJob(models, measures, encoders[0], settings, plan.facts)
+            run_shards(executor, job, corpus, plan, writer, progress, title="Comparing heads")
             values = sum_values(writer, len(plan.shards))
             results = _finish(values, before, after, measures)
             seconds = {"pass_seconds": time.monotonic() - started}
@@ -113,31 +123,26 @@ def check_tokens(before: LoadedModel, after: LoadedModel, plan: Plan, other: Pla
         )
 
 
-def _run(
-    models: Sequence[LoadedModel],
-    measures: Sequence[LayerMeasure],
-    corpus: Corpus,
-    encoder: Encoder,
-    plan: Plan,
-    settings: Settings,
-    writer: RunWriter,
-    progress: Progress,
-) -> None:
-    done = writer.finished_shards()
-    progress.stage("Comparing heads", plan.n_tokens)
-    for shard in plan.shards:
-        if shard.index in done:
-            progress.advance(shard.n_tokens, shard.n_sequences)
-    for index, outcomes in encoded_shards(corpus, encoder, settings.shard_size, skip=done):
-        kept = [o for o in outcomes if isinstance(o, Encoded)]
+@dataclass(frozen=True, eq=False)
+class CompareJob:
+    """Texts in, similarities and the measures of both models out."""
+
+    models: Sequence[LoadedModel]
+    measures: Sequence[LayerMeasure]
+    encoder: Encoder
+    settings: Settings
+    facts: Facts
+
+    def run(self, work: Sequence[Text], advance: Advance) -> Packed:
+        kept = [one for one in self.encoder.encode_many(work) if isinstance(one, Encoded)]
         total: Values = {}
-        for batch in length_sorted(kept, settings.batch_tokens):
+        for batch in length_sorted(kept, self.settings.batch_tokens):
             found = in_halves(
-                lambda part: observe_together(models, measures, part, plan.facts), batch
+                lambda part: observe_together(self.models, self.measures, part, self.facts), batch
             )
             add(total, found)
-            progress.advance(sum(e.n_tokens for e in batch), len(batch))
-        save_values(writer, index, total)
+            advance(sum(e.n_tokens for e in batch), len(batch))
+        return packed(total)
 
 
 def observe_together(

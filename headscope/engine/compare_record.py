@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from headscope.corpora import Corpus
 from headscope.engine.plan import Plan
 from headscope.measures import Measure
@@ -30,6 +28,7 @@ def comparison_record(
     measures: Sequence[Measure],
     settings: Mapping[str, Any],
     seed: int,
+    engine: Mapping[str, Any],
 ) -> RunRecord:
     """The record of a pass with two models; both fingerprints identify it."""
     summary = corpus.scan()
@@ -42,7 +41,7 @@ def comparison_record(
             measures=tuple(MeasureRecord(**measure.spec()) for measure in measures),
             settings=dict(settings),
             seeds={"sample": summary.seed, "random_twin": seed},
-            engine={"name": "compare", "threads": torch.get_num_threads()},
+            engine=dict(engine),
         ),
         model=ModelRecord(
             name=f"{after.name} against {before.name}",

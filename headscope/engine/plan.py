@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any, Literal
 
 from headscope.corpora import Corpus, Dropped, Encoder, TooLong
 from headscope.engine.batches import width
+from headscope.engine.executor import Advance, Executor, Item, Packed, in_order
+from headscope.engine.executors.local import LocalExecutor
 from headscope.engine.progress import Progress
 from headscope.engine.settings import Settings
 from headscope.errors import UsageError
@@ -17,6 +20,7 @@ from headscope.measures import MEASURES, GradientMeasure, Measure
 from headscope.models import LoadedModel
 from headscope.models.language_head import no_head_by_name
 from headscope.types import Encoded, Facts, FactsBuilder, Skipped
+from headscope.types import Sequence as Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,43 +78,37 @@ def encoder_for(
     )
 
 
-def encoded_shards(
-    corpus: Corpus, encoder: Encoder, shard_size: int, skip: Iterable[int] = ()
-) -> Iterator[tuple[int, list[Encoded | TooLong | Dropped]]]:
-    """Shard after shard of the corpus, encoded; the ones in `skip` are passed over unencoded."""
-    done = frozenset(skip)
-    n_sequences = corpus.scan().n_sequences
-    for index, start in enumerate(range(0, n_sequences, shard_size)):
-        if index in done:
-            continue
-        stop = min(start + shard_size, n_sequences)
-        yield index, list(encoder.encode_many(list(corpus.sequences(start, stop))))
+def make_plan(
+    corpus: Corpus,
+    encoder: Encoder,
+    settings: Settings,
+    progress: Progress,
+    executor: Executor | None = None,
+) -> Plan:
+    """Encode everything once, wherever the engine's workers are, and keep only sizes and counts."""
+    executor = executor or LocalExecutor()
+    n_sequences, size = corpus.scan().n_sequences, settings.shard_size
+    starts = range(0, n_sequences, size)
 
+    def items() -> Iterator[Item]:
+        for index, start in enumerate(starts):
+            texts = list(corpus.sequences(start, min(start + size, n_sequences)))
+            yield Item(index, texts, len(texts), len(texts))
 
-def make_plan(corpus: Corpus, encoder: Encoder, settings: Settings, progress: Progress) -> Plan:
-    """Encode everything once and keep only sizes and counts."""
     shards: list[Shard] = []
     counts: Counter[str] = Counter()
-    longest = 0
+    longest = digest = 0
     facts = FactsBuilder()
-    digest = 0
-    progress.stage("Reading the corpus", corpus.scan().n_sequences)
-    for index, outcomes in encoded_shards(corpus, encoder, settings.shard_size):
-        kept = [o for o in outcomes if isinstance(o, Encoded)]
-        start = index * settings.shard_size
-        n_tokens = sum(e.n_tokens for e in kept)
-        shards.append(Shard(index, start, start + len(outcomes), len(kept), n_tokens))
-        for one in kept:
-            facts.add(one)
-            digest = (digest + _tokens_key(one)) % (1 << 128)
-        longest = max([longest, *(width(e) for e in kept)])
-        counts["n_sequences"] += len(kept)
-        counts["n_tokens"] += n_tokens
-        counts["n_cut"] += sum(e.n_cut > 0 for e in kept)
-        counts["n_cut_tokens"] += sum(e.n_cut for e in kept)
-        counts["n_skipped_long"] += sum(isinstance(o, TooLong) for o in outcomes)
-        counts["n_skipped_dropped"] += sum(isinstance(o, Dropped) for o in outcomes)
-        progress.advance(len(outcomes), len(outcomes))
+    progress.stage("Reading the corpus", n_sequences)
+    results = executor.map(PlanJob(encoder), items(), progress)
+    for index, (arrays, told) in enumerate(in_order(results, count())):
+        found, start = told["counts"], starts[index]
+        stop = start + told["n_read"]
+        shards.append(Shard(index, start, stop, found["n_sequences"], found["n_tokens"]))
+        counts.update(found)
+        facts.merge(arrays["token_counts"], told["word_counts"], found["n_sequences"])
+        longest = max(longest, told["longest"])
+        digest = (digest + int(told["digest"], 16)) % (1 << 128)
     if counts["n_sequences"] == 0:
         raise UsageError(
             f"none of the {sum(s.stop - s.start for s in shards)} sequences is left: "
@@ -118,6 +116,37 @@ def make_plan(corpus: Corpus, encoder: Encoder, settings: Settings, progress: Pr
             "without tokens; try --long cut"
         )
     return Plan(tuple(shards), dict(counts), longest, facts.build(), f"{digest:032x}")
+
+
+@dataclass(frozen=True, eq=False)
+class PlanJob:
+    """Texts in; out comes how many tokens they have, what is cut or left out, and their facts."""
+
+    encoder: Encoder
+
+    def run(self, work: Sequence[Text], advance: Advance) -> Packed:
+        outcomes = list(self.encoder.encode_many(work))
+        kept = [one for one in outcomes if isinstance(one, Encoded)]
+        facts = FactsBuilder()
+        for one in kept:
+            facts.add(one)
+        known = facts.build()
+        told = {
+            "n_read": len(outcomes),
+            "longest": max((width(one) for one in kept), default=0),
+            "digest": f"{sum(map(_tokens_key, kept)) % (1 << 128):032x}",
+            "word_counts": dict(known.word_counts),
+            "counts": {
+                "n_sequences": len(kept),
+                "n_tokens": sum(one.n_tokens for one in kept),
+                "n_cut": sum(one.n_cut > 0 for one in kept),
+                "n_cut_tokens": sum(one.n_cut for one in kept),
+                "n_skipped_long": sum(isinstance(one, TooLong) for one in outcomes),
+                "n_skipped_dropped": sum(isinstance(one, Dropped) for one in outcomes),
+            },
+        }
+        advance(len(outcomes), len(outcomes))
+        return {"token_counts": known.token_counts}, told
 
 
 def _tokens_key(encoded: Encoded) -> int:

@@ -9,6 +9,8 @@ import torch
 
 from headscope.engine.batches import length_sorted, width
 from headscope.engine.gradients import observe_gradients
+from headscope.engine.layers import chosen_layers
+from headscope.engine.left_out import LEFT_OUT, BrokenRowsError, checked
 from headscope.engine.settings import Settings
 from headscope.errors import HeadscopeError
 from headscope.measures import (
@@ -19,7 +21,8 @@ from headscope.measures import (
     Place,
     StackMeasure,
 )
-from headscope.models import LoadedModel, Tap, View, collate
+from headscope.measures.later import arrived
+from headscope.models import Layout, LoadedModel, Tap, View, collate
 from headscope.types import Encoded, Facts, Stack
 from headscope.values import Value
 
@@ -48,8 +51,9 @@ def run_shard(
     `advance` hears of every finished batch: its sequences and tokens.
     """
     total: Values = {}
+    known, only = facts or Facts(), chosen_layers(model, settings.layers)
     for batch in length_sorted(encoded, settings.batch_tokens):
-        add(total, in_halves(lambda part: _observe(model, measures, part, facts or Facts()), batch))
+        add(total, in_halves(lambda part: _observe(model, measures, part, known, only), batch))
         advance(len(batch), sum(e.n_tokens for e in batch))
     return total
 
@@ -79,11 +83,32 @@ def _is_out_of_memory(error: BaseException) -> bool:
 
 
 def _observe(
-    model: LoadedModel, measures: Sequence[Measure], encoded: Sequence[Encoded], facts: Facts
+    model: LoadedModel,
+    measures: Sequence[Measure],
+    encoded: Sequence[Encoded],
+    facts: Facts,
+    only: Layout,
+) -> Values:
+    """What the measures see; sequences with broken rows are left out of it all, and counted."""
+    try:
+        return _observe_whole(model, measures, encoded, facts, only)
+    except BrokenRowsError as error:
+        rest = error.rest(encoded)
+        values = _observe(model, measures, rest, facts, only) if rest else {}
+        add(values, {(LEFT_OUT, error.place): error.counted})
+        return values
+
+
+def _observe_whole(
+    model: LoadedModel,
+    measures: Sequence[Measure],
+    encoded: Sequence[Encoded],
+    facts: Facts,
+    only: Layout,
 ) -> Values:
     values: Values = {}
     by_gradient = [m for m in measures if isinstance(m, GradientMeasure)]
-    for part in observe_gradients(model, by_gradient, encoded, facts):
+    for part in observe_gradients(model, by_gradient, encoded, facts, only):
         add(values, part)
     if len(by_gradient) == len(measures):
         return values
@@ -92,16 +117,18 @@ def _observe(
     kept: dict[Stack, list[View]] = {}
 
     def observer(view: View) -> None:
+        view = checked(view)
         stack = model.layout[view.stack]
-        for measure in by_layer:
-            if measure.applies_to(stack):
-                values[measure.name, Place(view.stack, view.layer)] = measure.observe(view)
+        mine = [measure for measure in by_layer if measure.applies_to(stack)]
+        place = Place(view.stack, view.layer)
+        for measure, value in zip(mine, arrived([m.look(view) for m in mine]), strict=True):
+            values[measure.name, place] = value
         if any(measure.applies_to(stack) for measure in by_stack):
             kept.setdefault(view.stack, []).append(view)
 
     batch = collate(encoded, pad_id=model.pad_id, device=model.device, facts=facts)
     with torch.inference_mode(), Tap(model.body, observer=observer, layout=model.layout) as tap:
-        tap.watch(batch)
+        tap.watch(batch, only)
         for stack, views in kept.items():
             for whole in by_stack:
                 if whole.applies_to(model.layout[stack]):

@@ -29,6 +29,7 @@ def task_record(
     measures: Sequence[MeasureRecord],
     settings: Mapping[str, Any],
     carried: str | None = None,
+    engine: Mapping[str, Any] | None = None,
 ) -> RunRecord:
     """The record of a run over the examples of a task."""
     files = ", ".join(Path(name).name for name in split.files)
@@ -39,7 +40,7 @@ def task_record(
             measures=tuple(measures),
             settings=dict(settings),
             seeds={"bootstrap": settings.get("seed", 0)},
-            engine={"name": "local", "threads": torch.get_num_threads()},
+            engine=dict(engine or {"name": "local", "threads": torch.get_num_threads()}),
         ),
         model=ModelRecord(
             name=model.name,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,8 @@ import numpy as np
 
 from headscope.corpora import Dropped, Encoder, TooLong
 from headscope.engine.batches import length_sorted
+from headscope.engine.executor import Advance, Executor, Item, Packed, in_order
+from headscope.engine.executors.local import LocalExecutor
 from headscope.engine.plan import encoder_for
 from headscope.engine.progress import Progress, Silent
 from headscope.models import LoadedModel, collate
@@ -54,31 +58,44 @@ def fill_cache(
     how: Pooling,
     encoder: Encoder,
     progress: Progress | None = None,
+    executor: Executor | None = None,
 ) -> dict[str, int]:
     """Compute the vectors of all texts that the cache lacks; counts of all texts.
 
     Texts are written in shards, so that a killed extraction goes on after the last whole one.
     """
-    progress = progress or Silent()
+    progress, executor = progress or Silent(), executor or LocalExecutor()
     unique = unique_texts(texts)
     progress.stage("Reading sentence vectors", len(unique))
     counts = {"n_sequences": len(unique), "n_tokens": 0, "n_cut": 0, "n_too_large": 0, "n_new": 0}
     listed = list(unique.items())
-    for start in range(0, len(listed), _SHARD):
-        shard = listed[start : start + _SHARD]
-        encoded: list[tuple[bytes, Encoded]] = []
-        for (key, _), one in zip(shard, encoder.encode_many(t for _, t in shard), strict=True):
-            if isinstance(one, TooLong | Dropped):
-                raise TypeError(f"{one}: the encoder was not told to cut")
-            counts["n_tokens"] += one.n_tokens
-            counts["n_cut"] += one.n_cut > 0
-            if key not in cache:
-                encoded.append((key, one))
-        if encoded:
-            rows, found = _shard_rows(model, encoded, how)
-            counts["n_too_large"] += cache.append(rows, found)
-            counts["n_new"] += len(rows)
-        progress.advance(len(shard), len(shard))
+    keys: dict[int, list[bytes]] = {}
+
+    def items() -> Iterator[Item]:
+        for start in range(0, len(listed), _SHARD):
+            shard = listed[start : start + _SHARD]
+            encoded: list[Encoded] = []
+            fresh: list[bytes] = []
+            for (key, _), one in zip(shard, encoder.encode_many(t for _, t in shard), strict=True):
+                if isinstance(one, TooLong | Dropped):
+                    raise TypeError(f"{one}: the encoder was not told to cut")
+                counts["n_tokens"] += one.n_tokens
+                counts["n_cut"] += one.n_cut > 0
+                if key not in cache:
+                    encoded.append(one)
+                    fresh.append(key)
+            n_known = len(shard) - len(fresh)
+            progress.advance(n_known, n_known)
+            if fresh:
+                index = len(keys)
+                keys[index] = fresh
+                yield Item(index, encoded, len(fresh), len(fresh))
+
+    results = executor.map(VectorJob(model, how), items(), progress)
+    for index, (arrays, _) in enumerate(in_order(results, count())):
+        counts["n_too_large"] += cache.append(keys[index], arrays["rows"])
+        counts["n_new"] += len(keys[index])
+        keys[index] = []
     return counts
 
 
@@ -90,15 +107,22 @@ def unique_texts(texts: Iterable[Text]) -> dict[bytes, Text]:
     return found
 
 
-def _shard_rows(
-    model: LoadedModel, encoded: Sequence[tuple[bytes, Encoded]], how: Pooling
-) -> tuple[list[bytes], Any]:
-    place = {id(one): i for i, (_, one) in enumerate(encoded)}
-    table: Any = None
-    for part in length_sorted([one for _, one in encoded], _BATCH_TOKENS):
-        batch = collate(part, pad_id=model.pad_id, device=model.device)
-        vectors = sentence_vectors(model, batch, how)[0].cpu().numpy()
-        if table is None:
-            table = np.empty((len(encoded), vectors.shape[1]), np.float32)
-        table[[place[id(one)] for one in part]] = vectors
-    return [key for key, _ in encoded], table
+@dataclass(frozen=True, eq=False)
+class VectorJob:
+    """Encoded texts in, a row of numbers for each out."""
+
+    model: LoadedModel
+    how: Pooling
+
+    def run(self, work: Sequence[Encoded], advance: Advance) -> Packed:
+        model = self.model
+        place = {id(one): i for i, one in enumerate(work)}
+        table: Any = None
+        for part in length_sorted(work, _BATCH_TOKENS):
+            batch = collate(part, pad_id=model.pad_id, device=model.device)
+            vectors = sentence_vectors(model, batch, self.how)[0].cpu().numpy()
+            if table is None:
+                table = np.empty((len(work), vectors.shape[1]), np.float32)
+            table[[place[id(one)] for one in part]] = vectors
+        advance(len(work), len(work))
+        return {"rows": table}, {}

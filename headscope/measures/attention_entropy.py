@@ -9,8 +9,10 @@ from jaxtyping import Bool, Float
 from pydantic import Field
 from torch import Tensor
 
+from headscope.measures.kernels.row_entropy import row_entropies
+from headscope.measures.later import Later, moments_later
 from headscope.measures.measure import MEASURES, LayerMeasure, Total
-from headscope.measures.per_sequence import head_table, mean_weights, moments_of
+from headscope.measures.per_sequence import head_table, mean_weights
 from headscope.models import View
 from headscope.types import Result, TokenKind
 from headscope.values import Moments
@@ -22,6 +24,8 @@ def entropy_nats(
     pattern: Float[Tensor, "batch head query key"],
 ) -> Float[Tensor, "batch head query"]:
     """−Σ_k a[k] · ln a[k] of every row, with 0 · ln 0 = 0."""
+    if pattern.device.type == "cpu" and not pattern.requires_grad:
+        return torch.from_numpy(row_entropies(pattern.numpy(), torch.get_num_threads()))
     plogp: Tensor = torch.special.entr(pattern)
     return plogp.sum(dim=-1)
 
@@ -59,7 +63,7 @@ class AttentionEntropy(LayerMeasure):
 
     smoothing: float = Field(0.0, ge=0.0, lt=1.0, description="share of a uniform row mixed in")
 
-    def observe(self, view: View) -> Moments:
+    def look(self, view: View) -> Later[Moments]:
         pattern = view.pattern
         if self.smoothing:
             pattern = smoothed(pattern, view.keys.real, self.smoothing)
@@ -70,7 +74,7 @@ class AttentionEntropy(LayerMeasure):
                 [mean_weights(queries.real), mean_weights(queries.is_kind(TokenKind.CLS))], dim=-1
             ),
         )
-        return moments_of(entropy_nats(pattern) @ rows)
+        return moments_later(entropy_nats(pattern) @ rows)
 
     def finish(self, total: Total) -> Result:
         return Result({"entropy": head_table(total, ROWS, label="rows", mean="mean_nats")})

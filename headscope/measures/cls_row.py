@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+import numpy as np
 import torch
 from jaxtyping import Float
+from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor
 
+from headscope.measures.later import Later
 from headscope.measures.measure import MEASURES, LayerMeasure, Total
 from headscope.measures.negation_words import Language
-from headscope.measures.per_sequence import head_table, mean_weights, moments_of
+from headscope.measures.per_sequence import head_table, mean_weights
 from headscope.measures.token_classes import CLASSES, classes_of_keys
 from headscope.models import StackLayout, View
 from headscope.types import Result, TokenKind
@@ -32,6 +35,10 @@ def targets_of_keys(view: View, language: Language) -> Float[Tensor, "batch key 
         [classes_of_keys(view, language), punct[..., None], other[..., None]], dim=-1
     )
     return classes.to(torch.float32).masked_fill(~classes.any(dim=1, keepdim=True), torch.nan)
+
+
+def _both(found: NDArray[np.float64], even: NDArray[np.float64]) -> Bundle:
+    return Bundle({"found": Moments.of(found), "even": Moments.of(even)})
 
 
 @MEASURES.register("cls_row")
@@ -62,7 +69,7 @@ class ClsRow(LayerMeasure):
     def applies_to(self, stack: StackLayout) -> bool:
         return stack.stack in ("self", "encoder") and not stack.causal
 
-    def observe(self, view: View) -> Bundle:
+    def look(self, view: View) -> Later[Bundle]:
         queries, keys = view.queries, view.keys
         targets = view.once(
             f"cls_row/targets/{self.language}", lambda: targets_of_keys(view, self.language)
@@ -75,7 +82,7 @@ class ClsRow(LayerMeasure):
             lambda: targets.sum(dim=1) / keys.n_real[:, None] + 0 * rows[:, 0, 0, :1],
         )
         found = (rows @ view.pattern).squeeze(2) @ targets
-        return Bundle({"found": moments_of(found), "even": moments_of(even)})
+        return Later((found, even), _both)
 
     def finish(self, total: Total) -> Result:
         found = {place: value.part("found", Moments) for place, value in total.of(Bundle)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Final, Literal
 
 import numpy as np
@@ -14,6 +15,7 @@ from pydantic import Field
 from torch import Tensor
 
 from headscope.measures.antecedents import SYSTEMS, anaphors, guess, is_right
+from headscope.measures.later import Later
 from headscope.measures.measure import MEASURES, LayerMeasure, Total
 from headscope.measures.mentions import MentionType
 from headscope.models import StackLayout, View
@@ -148,7 +150,7 @@ class Coreference(LayerMeasure):
     def applies_to(self, stack: StackLayout) -> bool:
         return stack.stack != "cross"  # queries and keys are different texts
 
-    def observe(self, view: View) -> Bundle:
+    def look(self, view: View) -> Bundle | Later[Bundle]:
         side = [
             e.target if view.stack == "decoder" and e.target is not None else e
             for e in view.batch.encoded
@@ -159,13 +161,9 @@ class Coreference(LayerMeasure):
             return Bundle({})
         rows = word_pattern(view, self.rows)[links.rows, :, links.mentions]
         hits = antecedent_hits(rows, links.candidates, links.antecedents)
-        right = (links.groups.T @ hits).double().cpu().numpy()
-        tried = links.groups.sum(dim=0).double().cpu().numpy()
-        parts: dict[str, Value] = {"heads": _counts(right, tried)}
-        if view.layer == 0:
-            by_rule = links.groups.cpu().numpy().T @ links.baselines
-            parts["baselines"] = _counts(by_rule, tried)
-        return Bundle(parts)
+        groups = view.once("coreference/groups", lambda: links.groups.cpu().numpy())
+        rules = links.baselines if view.layer == view.first_layer else None
+        return Later((links.groups.T @ hits,), partial(_counted, groups, rules))
 
     def finish(self, total: Total) -> Result:
         heads: list[dict[str, Any]] = []
@@ -186,6 +184,16 @@ class Coreference(LayerMeasure):
                 if rows
             }
         )
+
+
+def _counted(
+    groups: NDArray[np.float32], rules: NDArray[Any] | None, right: NDArray[np.float64]
+) -> Bundle:
+    tried = groups.sum(axis=0).astype(np.float64)
+    parts: dict[str, Value] = {"heads": _counts(right, tried)}
+    if rules is not None:
+        parts["baselines"] = _counts(groups.T @ rules, tried)
+    return Bundle(parts)
 
 
 def _counts(right: NDArray[Any], tried: NDArray[Any]) -> Counts:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -12,9 +13,11 @@ from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor
 
+from headscope.measures.kernels.strongest import strongest
+from headscope.measures.later import Later
 from headscope.measures.measure import MEASURES, LayerMeasure, Total
 from headscope.measures.parse_arcs import Arcs, arcs_of
-from headscope.measures.parser_examples import chosen_sentences
+from headscope.measures.parser_examples import ChosenSentences, chosen_sentences
 from headscope.measures.parser_tables import (
     OFFSETS,
     ParserTotal,
@@ -44,6 +47,9 @@ def pointed_words(
     >>> [p.tolist() for p in pointed_words(words, ~torch.eye(3, dtype=torch.bool)[None])]
     [[[[1, 2, 0]]], [[[2, 0, 1]]]]
     """
+    if words.device.type == "cpu":
+        rows, columns = strongest(words.numpy(), candidates.numpy(), torch.get_num_threads())
+        return torch.from_numpy(rows), torch.from_numpy(columns)
     allowed = words * candidates[:, None]
     found = []
     for axis in (-1, -2):
@@ -55,7 +61,7 @@ def pointed_words(
 def hits(pointed: Tensor, arcs: Arcs) -> Float[Tensor, "arc head"]:
     """1 where a head's prediction for an arc's dependent, or for its 's, is the gold head."""
     right = pointed[arcs.rows, :, arcs.dependents] == arcs.heads[:, None]
-    if bool((arcs.clitics >= 0).any()):
+    if arcs.has_clitics:
         other = pointed[arcs.rows, :, arcs.clitics.clamp(min=0)] == arcs.heads[:, None]
         right |= other & (arcs.clitics >= 0)[:, None]
     return right.to(torch.float32)
@@ -79,6 +85,24 @@ def _counted(table: NDArray[np.float64], trials: NDArray[np.float64], arcs: Arcs
         name: Counts(right[1 + i], tried[1 + i]) for i, name in enumerate(arcs.relations)
     }
     return Bundle({"all": Counts(right[0], tried[0]), "relations": Bundle(parts)})
+
+
+def _value(
+    arcs: Arcs,
+    groups: NDArray[np.float32],
+    sentences: ChosenSentences,
+    is_first: bool,
+    right: NDArray[np.float64],
+    *shown: NDArray[Any],
+) -> Bundle:
+    trials = groups.sum(axis=0).astype(np.float64)
+    parts: dict[str, Value] = {"heads": _counted(right, trials, arcs)}
+    parts |= sentences.of_layer(*shown)
+    if is_first:
+        offsets = groups.T @ offset_hits(arcs)
+        parts["offsets"] = _counted(offsets.astype(np.float64), trials, arcs)
+        parts["sentences"] = sentences.texts()
+    return Bundle(parts)
 
 
 @MEASURES.register("parser")
@@ -129,7 +153,7 @@ class DependencyParser(LayerMeasure):
     def applies_to(self, stack: StackLayout) -> bool:
         return stack.stack != "cross"  # queries and keys are different texts
 
-    def observe(self, view: View) -> Bundle:
+    def look(self, view: View) -> Bundle | Later[Bundle]:
         side = [
             e.target if view.stack == "decoder" and e.target is not None else e
             for e in view.batch.encoded
@@ -142,21 +166,17 @@ class DependencyParser(LayerMeasure):
         if not arcs.n:
             return Bundle({})
         groups = view.once("parser/groups", arcs.groups)
-        trials = groups.sum(dim=0).double().cpu().numpy()
         words = word_pattern(view, self.rows)
         pointed = pointed_words(words, arcs.candidates)
         both = torch.stack([hits(p, arcs) for p in pointed], dim=1)
-        right = (groups.T @ both.flatten(1)).reshape(-1, *both.shape[1:]).double().cpu().numpy()
+        right = (groups.T @ both.flatten(1)).reshape(-1, *both.shape[1:])
         sentences = view.once(
             "parser/sentences", lambda: chosen_sentences(side, units, view.batch.facts)
         )
-        parts: dict[str, Value] = {"heads": _counted(right, trials, arcs)}
-        parts |= sentences.of_layer(pointed, words)
-        if view.layer == 0:
-            offsets = groups.cpu().numpy().T @ offset_hits(arcs)
-            parts["offsets"] = _counted(offsets.astype(np.float64), trials, arcs)
-            parts["sentences"] = sentences.texts()
-        return Bundle(parts)
+        table = view.once("parser/table", lambda: groups.cpu().numpy())
+        is_first = view.layer == view.first_layer
+        make = partial(_value, arcs, table, sentences, is_first)
+        return Later((right, *sentences.tensors(pointed, words)), make)
 
     def finish(self, total: Total) -> Result:
         tables: list[Mapping[str, Mapping[str, list[object]]]] = []

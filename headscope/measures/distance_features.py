@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,8 +14,9 @@ from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor
 
+from headscope.measures.later import Later
 from headscope.measures.measure import MEASURES, LayerMeasure, Total
-from headscope.measures.per_sequence import mean_weights, moments_of
+from headscope.measures.per_sequence import mean_weights
 from headscope.models import StackLayout, Tokens, View
 from headscope.stats import mean_interval
 from headscope.types import Result, TokenKind
@@ -83,6 +85,19 @@ def membership(sequences: Iterable[str], n_parts: int) -> NDArray[np.float64]:
     return inside
 
 
+def _summed(
+    parts: NDArray[np.float64], having: Sequence[float], found: NDArray[np.float64]
+) -> Bundle:
+    return Bundle(
+        {
+            "all": Moments.of(found),
+            "parts": Sum(np.tensordot(parts, found, axes=1)),
+            "sizes": Sum(parts.sum(axis=1)),
+            "having": Sum(having),
+        }
+    )
+
+
 @MEASURES.register("distance")
 class DistanceFeatures(LayerMeasure):
     """How far a head looks: 21 exclusive shares of its attention that add up to 1.
@@ -122,7 +137,7 @@ class DistanceFeatures(LayerMeasure):
     def applies_to(self, stack: StackLayout) -> bool:
         return stack.stack != "cross"
 
-    def observe(self, view: View) -> Bundle:
+    def look(self, view: View) -> Later[Bundle]:
         tokens = view.queries
         weights = view.once("distance/weights", lambda: feature_weights(tokens))
         parts = view.once(
@@ -131,18 +146,11 @@ class DistanceFeatures(LayerMeasure):
         )
         having = view.once(
             "distance/having",
-            lambda: [float(tokens.is_kind(k).any(dim=1).sum()) for k in SPECIAL.values()],
+            lambda: torch.stack(
+                [tokens.is_kind(k).any(dim=1).sum() for k in SPECIAL.values()]
+            ).tolist(),
         )
-        found = distance_features(view.pattern, weights).to("cpu", torch.float64)
-        sums = np.tensordot(parts, found.numpy(), axes=1)
-        return Bundle(
-            {
-                "all": moments_of(found),
-                "parts": Sum(sums),
-                "sizes": Sum(parts.sum(axis=1)),
-                "having": Sum(having),
-            }
-        )
+        return Later((distance_features(view.pattern, weights),), partial(_summed, parts, having))
 
     def finish(self, total: Total) -> Result:
         names = ("stack", "layer", "head", "feature", "mean", "ci_low", "ci_high", "n")

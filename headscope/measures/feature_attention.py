@@ -9,9 +9,10 @@ from jaxtyping import Bool, Float
 from pydantic import Field
 from torch import Tensor
 
+from headscope.measures.later import Later, moments_later
 from headscope.measures.measure import MEASURES, LayerMeasure, Total
 from headscope.measures.negation_words import Language
-from headscope.measures.per_sequence import head_table, mean_weights, moments_of
+from headscope.measures.per_sequence import head_table, mean_weights
 from headscope.measures.token_classes import CLASSES, classes_of_keys
 from headscope.models import View
 from headscope.types import Result
@@ -60,11 +61,11 @@ class FeatureAttention(LayerMeasure):
 
     language: Language = Field("en", description="whose negation words: en, de, fr, es")
 
-    def observe(self, view: View) -> Moments:
+    def look(self, view: View) -> Later[Moments]:
         queries = view.queries
         rows = view.once("features/rows", lambda: mean_weights(queries.real)[:, None, None, :])
         received = (rows @ view.pattern).squeeze(2)
-        return moments_of(strongest_column(received, classes_of_keys(view, self.language)))
+        return moments_later(strongest_column(received, classes_of_keys(view, self.language)))
 
     def finish(self, total: Total) -> Result:
         return Result({"features": head_table(total, CLASSES, label="feature")})

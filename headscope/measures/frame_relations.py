@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -12,9 +13,10 @@ from pydantic import Field
 from torch import Tensor
 
 from headscope.measures.frame_links import Filters, drawn_places, frame_links
+from headscope.measures.later import Later
 from headscope.measures.measure import MEASURES, LayerMeasure, Total
-from headscope.measures.per_sequence import moments_of
 from headscope.models import StackLayout, View
+from headscope.models.devices import exact
 from headscope.stats import benjamini_hochberg, mean_interval
 from headscope.types import Result
 from headscope.values import Bundle, Moments, Sum
@@ -57,10 +59,14 @@ def drawn_sums(
 ) -> Float[Tensor, "draw head"]:
     """Σ over frames of the greatest weight of a frame's moved links, for every draw."""
     sums = [
-        weights[drawn[start : start + _DRAWS_AT_ONCE]].amax(dim=2).sum(dim=1, dtype=torch.float64)
+        weights[drawn[start : start + _DRAWS_AT_ONCE]].amax(dim=2).sum(dim=1, dtype=exact(weights))
         for start in range(0, len(drawn), _DRAWS_AT_ONCE)
     ]
     return torch.cat(sums)
+
+
+def _summed(movable: float, observed: NDArray[np.float64], drawn: NDArray[np.float64]) -> Bundle:
+    return Bundle({"observed": Moments.of(observed), "drawn": Sum(drawn), "movable": Sum(movable)})
 
 
 def p_values(observed: NDArray[np.float64], drawn: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -118,7 +124,7 @@ class FrameRelations(LayerMeasure):
     def applies_to(self, stack: StackLayout) -> bool:
         return stack.stack in ("self", "encoder")
 
-    def observe(self, view: View) -> Bundle:
+    def look(self, view: View) -> Bundle | Later[Bundle]:
         pairs = view.once("frames/pairs", lambda: self._pairs(view))
         n_heads = view.n_heads
         if pairs is None:
@@ -130,13 +136,9 @@ class FrameRelations(LayerMeasure):
                 }
             )
         weights = place_weights(view.pattern, pairs)
-        return Bundle(
-            {
-                "observed": moments_of(weights[pairs.observed].amax(dim=1)),
-                "drawn": Sum(drawn_sums(weights, pairs.drawn).cpu().numpy()),
-                "movable": Sum(float(pairs.n_movable)),
-            }
-        )
+        observed = weights[pairs.observed].amax(dim=1)
+        drawn = drawn_sums(weights, pairs.drawn)
+        return Later((observed, drawn), partial(_summed, float(pairs.n_movable)))
 
     def _pairs(self, view: View) -> FramePairs | None:
         filters = Filters(self.max_element, self.max_sentence, self.min_apart, self.drop)

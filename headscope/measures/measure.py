@@ -14,6 +14,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from headscope.errors import UsageError
+from headscope.measures.later import Later, arrived
 from headscope.models import LanguageLoss, Layout, StackLayout, View
 from headscope.registry import Registry
 from headscope.types import Result, Stack
@@ -85,11 +86,24 @@ class Measure(BaseModel, ABC):
 
 
 class LayerMeasure(Measure):
-    """A measure that sees one layer of one batch at a time: almost every one."""
+    """A measure that sees one layer of one batch at a time: almost every one.
 
-    @abstractmethod
+    It says what it finds by `observe`; or by `look`, with the numbers still on the model's device,
+    so that those of all measures come from a GPU together. Each is made of the other.
+    """
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        if cls.observe is LayerMeasure.observe and cls.look is LayerMeasure.look:
+            raise TypeError(f"{cls.__name__} has neither `observe` nor `look`")
+
     def observe(self, view: View) -> Value:
         """One layer of one batch as a value."""
+        return arrived([self.look(view)])[0]
+
+    def look(self, view: View) -> Value | Later[Any]:
+        """One layer of one batch as what will be a value."""
+        return self.observe(view)
 
 
 class StackMeasure(Measure):

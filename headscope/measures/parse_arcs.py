@@ -52,6 +52,10 @@ class Arcs:
     def n(self) -> int:
         return len(self.labels)
 
+    @property
+    def has_clitics(self) -> bool:
+        return bool(self.clitic_offsets.any())
+
     def groups(self) -> Float[Tensor, "arc group"]:
         """One-hot columns: `all` in both halves, then every relation in both halves."""
         table = np.zeros((self.n, 1 + len(self.relations), 2), np.float32)

@@ -12,7 +12,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import torch
@@ -64,14 +64,22 @@ class ChosenSentences:
     sampled: tuple[Sentence, ...]
     drawn: tuple[Sentence, ...]
 
-    def of_layer(self, pointed: tuple[Tensor, Tensor], words: Tensor) -> dict[str, Value]:
-        """Predictions and maps of one layer's heads."""
-        both = [p.cpu() for p in pointed]
+    def tensors(self, pointed: tuple[Tensor, Tensor], words: Tensor) -> list[Tensor]:
+        """What the host needs of one layer: rows of sampled sentences, maps of drawn ones."""
+        rows = [s.row for s in self.sampled]
+        return [*(p[rows] for p in pointed), *(_map(words, s) for s in self.drawn)]
+
+    def of_layer(self, *arrays: NDArray[Any]) -> dict[str, Value]:
+        """Predictions and maps of one layer's heads, from the arrays of `tensors`."""
+        both, drawn = arrays[:2], arrays[2:]
         predictions = [
-            Example(s.id, 0.0, _coded(np.stack([_inside(p, s) for p in both]), np.int16))
-            for s in self.sampled
+            Example(s.id, 0.0, _coded(np.stack([_inside(p[i], s) for p in both]), np.int16))
+            for i, s in enumerate(self.sampled)
         ]
-        maps = [Example(s.id, s.richness, _coded(_map(words, s), np.uint8)) for s in self.drawn]
+        maps = [
+            Example(s.id, s.richness, _coded(np.rint(weights * 255), np.uint8))
+            for s, weights in zip(self.drawn, drawn, strict=True)
+        ]
         return {
             "predictions": Reservoir.of(predictions, k=N_SENTENCES),
             "maps": TopK.of(maps, k=N_MAPS),
@@ -91,19 +99,17 @@ def _told(sentence: Sentence) -> Example:
     return Example(sentence.id, sentence.richness, sentence.text)
 
 
-def _inside(pointed: Tensor, s: Sentence) -> NDArray[np.int64]:
+def _inside(pointed: NDArray[np.int64], s: Sentence) -> NDArray[np.int64]:
     """[head, word]: predictions as positions in the sentence, -1 for none."""
     place = np.full(pointed.shape[-1] + 1, -1)
     place[s.units] = np.arange(len(s.units))
-    found: NDArray[np.int64] = place[pointed[s.row][:, s.units].numpy()]
+    found: NDArray[np.int64] = place[pointed[:, s.units]]
     return found
 
 
-def _map(words: Tensor, s: Sentence) -> NDArray[np.float64]:
+def _map(words: Tensor, s: Sentence) -> Tensor:
     units = torch.from_numpy(s.units).to(words.device)
-    inside = words[s.row][:, units][:, :, units]
-    levels: NDArray[np.float64] = np.rint(inside.double().cpu().numpy() * 255)
-    return levels
+    return words[s.row][:, units][:, :, units]
 
 
 def _coded(array: NDArray[np.generic], dtype: type[np.generic]) -> str:

@@ -37,7 +37,10 @@ class Best(NamedTuple):
 
 @dataclass(frozen=True)
 class ParserTotal:
-    """The sums of one stack. Every Counts of `layers` is [half, direction, head]."""
+    """The sums of one stack. Every Counts of `layers` is [half, direction, head].
+
+    Layers that nobody looked at are empty in `layers`, `predictions` and `maps`.
+    """
 
     stack: Stack
     n_heads: tuple[int, ...]
@@ -51,24 +54,27 @@ class ParserTotal:
     @classmethod
     def of(cls, total: Total, stack: StackLayout) -> ParserTotal | None:
         """The values of a stack, relation by relation; None where it saw no arc."""
-        places = [Place(stack.stack, layer) for layer in range(stack.n_layers)]
-        values = [total.values.get(place) for place in places]
-        known = [v for v in values if isinstance(v, Bundle) and len(v)]
-        if len(known) < len(values) or not known:
+        found = {layer: total.values.get(Place(stack.stack, layer)) for layer in stack.seen}
+        known = {n: v for n, v in found.items() if isinstance(v, Bundle) and len(v)}
+        if len(known) < len(found) or not known:
             return None
-        texts = known[0].part("sentences", Bundle)
+        first = known[stack.seen[0]]
+        texts = first.part("sentences", Bundle)
         sampled, drawn = texts.part("sampled", Reservoir), texts.part("drawn", TopK)
         return cls(
             stack=stack.stack,
             n_heads=stack.n_heads,
-            layers=[_by_relation(v.part("heads", Bundle)) for v in known],
-            offsets=_by_relation(known[0].part("offsets", Bundle)),
+            layers=[
+                _by_relation(known[n].part("heads", Bundle)) if n in known else {}
+                for n in range(stack.n_layers)
+            ],
+            offsets=_by_relation(first.part("offsets", Bundle)),
             sentences={e.id: json.loads(e.text) for e in (*sampled.examples, *drawn.examples)},
             predictions=[
-                {e.id: e.text for e in v.part("predictions", Reservoir).examples} for v in known
+                _texts(known.get(n), "predictions", Reservoir) for n in range(stack.n_layers)
             ],
             drawn=[e.id for e in drawn.examples],
-            maps=[{e.id: e.text for e in v.part("maps", TopK).examples} for v in known],
+            maps=[_texts(known.get(n), "maps", TopK) for n in range(stack.n_layers)],
         )
 
     @property
@@ -81,7 +87,7 @@ class ParserTotal:
     def right(self, relation: str) -> NDArray[np.int64]:
         """[half, layer · direction · head], in that order: how often each head was right."""
         return np.concatenate(
-            [layer[relation].counts.reshape(2, -1) for layer in self.layers], axis=1
+            [layer[relation].counts.reshape(2, -1) for layer in self.layers if layer], axis=1
         )
 
     def tried(self, relation: str) -> NDArray[np.int64]:
@@ -97,6 +103,10 @@ class ParserTotal:
                 return Best(layer, flat % n_heads, flat // n_heads)
             flat -= 2 * n_heads
         raise IndexError(flat)
+
+
+def _texts(value: Bundle | None, name: str, kind: type[Reservoir] | type[TopK]) -> dict[str, str]:
+    return {} if value is None else {e.id: e.text for e in value.part(name, kind).examples}
 
 
 def _by_relation(part: Bundle) -> dict[str, Counts]:
@@ -127,7 +137,7 @@ def parser_table(found: ParserTotal) -> Table:
         for name in ("layer", "head", "direction", "relation", "accuracy", "ci_low", "ci_high", "n")
     }
     for layer, relations in enumerate(found.layers):
-        for relation in found.relations:
+        for relation in found.relations if relations else ():
             counts = relations[relation]
             assert counts.trials is not None
             right, tried = counts.counts.sum(axis=0), counts.trials.sum(axis=0)
@@ -227,13 +237,14 @@ def example_table(found: ParserTotal, best: Mapping[str, Best]) -> Table:
              "dependent", "gold", "predicted")  # fmt: skip
     rows: list[dict[str, Any]] = []
     shown: dict[tuple[str, bool], int] = {}
-    for id_ in found.predictions[0]:
+    for id_ in next(texts for texts, n in zip(found.predictions, found.n_heads, strict=True) if n):
         sentence = found.sentences[id_]
         words, n = sentence["words"], len(sentence["words"])
-        coded = [
-            decoded(layer[id_], np.int16, (2, n_heads, n))
-            for layer, n_heads in zip(found.predictions, found.n_heads, strict=True)
-        ]
+        coded = {
+            layer: decoded(found.predictions[layer][id_], np.int16, (2, n_heads, n))
+            for layer, n_heads in enumerate(found.n_heads)
+            if n_heads
+        }
         for i, (gold, relation) in enumerate(
             zip(sentence["heads"], sentence["relations"], strict=True)
         ):

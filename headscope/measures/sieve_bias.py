@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,6 +14,7 @@ from pydantic import Field, field_validator, model_validator
 from torch import Tensor
 
 from headscope.errors import UsageError
+from headscope.measures.later import Later
 from headscope.measures.measure import MEASURES, LayerMeasure, Place, Total
 from headscope.measures.roles import ROLES, Role, RoleBatch, RoleOptions
 from headscope.measures.roles.role import Direction
@@ -119,11 +121,13 @@ class SieveBias(LayerMeasure):
         object.__setattr__(self, "origins", here)
         return self
 
-    def observe(self, view: View) -> Bundle:
+    def look(self, view: View) -> Later[Bundle]:
         scores = sieve_bias(view.pattern, *self._weights(view))
+        ids = view.once("sieve/ids", lambda: [e.sequence.id for e in view.batch.encoded])
         # Rounding can leave a weight of -0 or a hair below; a share of attention is not negative.
-        found = scores.clamp(min=0.0).detach().to("cpu", torch.float64).numpy()
-        ids = [encoded.sequence.id for encoded in view.batch.encoded]
+        return Later((scores.clamp(min=0.0),), partial(self._value, ids))
+
+    def _value(self, ids: Sequence[str], found: NDArray[np.float64]) -> Bundle:
         parts: dict[str, Any] = {
             "moments": Moments.of(found, axis=0),
             "kept": Sample.of(ids, found, k=self.keep),
@@ -152,13 +156,13 @@ class SieveBias(LayerMeasure):
         shape = (len(encoded), view.queries.real.shape[1], view.keys.real.shape[1])
         sieves = torch.zeros(shape[0], len(self.roles), *shape[1:], dtype=torch.bool)
         sieves = sieves.to(view.pattern.device)
-        for i, role in enumerate(ROLES[name] for name in self.roles):
+        roles = [ROLES[name] for name in self.roles]
+        for i, role in enumerate(roles):
             if view.stack == "cross" and not role.across:
                 continue
             sieves[:, i] = checked(role, role.sieve(seen), shape)
-            lacking = [n for n, e in enumerate(encoded) if not _has(e, role)]
-            sieves[lacking, i] = False
-        return sieves
+        having = torch.tensor([[_has(e, role) for role in roles] for e in encoded])
+        return sieves & having.to(sieves.device)[:, :, None, None]
 
     def finish(self, total: Total) -> Result:
         bundles = list(total.of(Bundle))

@@ -8,8 +8,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from headscope.measures.later import Later, moments_later
 from headscope.measures.measure import MEASURES, LayerMeasure, Total
-from headscope.measures.per_sequence import head_table, mean_weights, moments_of
+from headscope.measures.per_sequence import head_table, mean_weights
 from headscope.models import Tokens, View
 from headscope.types import Result, TokenKind
 from headscope.values import Moments
@@ -90,7 +91,7 @@ class SurfaceAttention(LayerMeasure):
     name: ClassVar[str] = "surface"
     tables: ClassVar[tuple[str, ...]] = ("surface",)
 
-    def observe(self, view: View) -> Moments:
+    def look(self, view: View) -> Later[Moments]:
         queries, keys = view.queries, view.keys
         rows = view.once("surface/rows", lambda: row_classes(queries))
         targets = view.once("surface/keys", lambda: key_classes(keys))
@@ -104,7 +105,7 @@ class SurfaceAttention(LayerMeasure):
         first = first if view.causal else missing
         from_sep, from_other = found[:, :, 1, 2], found[:, :, 2, 2]
         values = [*near, first, cls, sep, punct, other, from_sep, from_other]
-        return moments_of(torch.stack(values, dim=-1))
+        return moments_later(torch.stack(values, dim=-1))
 
     def finish(self, total: Total) -> Result:
         return Result({"surface": head_table(total, TARGETS, label="target")})

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor
 
+from headscope.measures.later import Later, moments_later
 from headscope.measures.measure import MEASURES, LayerMeasure, Total
-from headscope.measures.per_sequence import head_table, moments_of
+from headscope.measures.per_sequence import head_table
 from headscope.measures.token_classes import class_of_relation, class_of_tag, sides
 from headscope.models import StackLayout, View
 from headscope.types import Encoded, Result, Sequence
@@ -126,12 +127,12 @@ class TokenLinks(LayerMeasure):
     def applies_to(self, stack: StackLayout) -> bool:
         return stack.stack != "cross"
 
-    def observe(self, view: View) -> Moments:
+    def look(self, view: View) -> Later[Moments]:
         subjects = view.once("links/subjects", lambda: batch_pairs(view, verbs_and_subjects))
         nouns = view.once("links/nouns", lambda: batch_pairs(view, pronouns_and_nouns))
         ways = (subjects, subjects.back, nouns, nouns.back)
         found = [linked(view.pattern, pairs, self.over) for pairs in ways]
-        return moments_of(torch.stack(found, dim=-1))
+        return moments_later(torch.stack(found, dim=-1))
 
     def finish(self, total: Total) -> Result:
         return Result({"links": head_table(total, LINKS, label="link")})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from headscope.errors import UsageError
@@ -10,7 +11,10 @@ from headscope.types import HeadId, Stack
 
 @dataclass(frozen=True, slots=True)
 class StackLayout:
-    """One stack: heads per layer (almost always the same number), and whether it is causal."""
+    """One stack: heads per layer (almost always the same number), and whether it is causal.
+
+    A layer that nobody looks at has 0 heads here.
+    """
 
     stack: Stack
     n_heads: tuple[int, ...]
@@ -19,6 +23,11 @@ class StackLayout:
     @property
     def n_layers(self) -> int:
         return len(self.n_heads)
+
+    @property
+    def seen(self) -> tuple[int, ...]:
+        """The layers that are looked at."""
+        return tuple(layer for layer, n_heads in enumerate(self.n_heads) if n_heads)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +62,20 @@ class Layout:
             for layer, n_heads in enumerate(s.n_heads)
             for head in range(n_heads)
         )
+
+    def only(self, layers: Collection[int]) -> Layout:
+        """The same model with no heads but those of these layers (counted from 0).
+
+        >>> Layout((StackLayout("self", (8, 8, 8), False),)).only({1}).heads()[0]
+        HeadId(layer=1, head=0, stack='self')
+        """
+        kept = (
+            StackLayout(
+                s.stack, tuple(n if i in layers else 0 for i, n in enumerate(s.n_heads)), s.causal
+            )
+            for s in self.stacks
+        )
+        return Layout(tuple(stack for stack in kept if stack.seen))
 
     @property
     def n_layers(self) -> int:

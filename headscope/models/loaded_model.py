@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypeAlias
 
 import torch
@@ -23,7 +25,8 @@ class LoadedModel:
     """A model ready to be measured: in evaluation mode, with its tokenizer and its layout.
 
     `head` says what stands on top of it; `headless` why there is no language-model head although
-    one was wanted.
+    one was wanted. `recipe` is how it was loaded, if it was: what another process needs to load the
+    same one.
     """
 
     model: nn.Module
@@ -33,6 +36,17 @@ class LoadedModel:
     layout: Layout
     head: Head = "base"
     headless: str = ""
+    recipe: Mapping[str, Any] | None = field(default=None, repr=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel to another process as a recipe, not as weights; without a recipe, as weights.
+
+        Whoever loads it there finds out whether the weights are the same: a folder may hold other
+        ones on another machine.
+        """
+        if self.recipe is None:
+            return LoadedModel, tuple(getattr(self, one.name) for one in fields(self))
+        return _load_again, (dict(self.recipe), self.fingerprint())
 
     @property
     def family(self) -> str:
@@ -116,6 +130,19 @@ class LoadedModel:
             if flat.numel():
                 digest.update(flat.view(torch.uint8).numpy())
         return digest.hexdigest()
+
+
+def _load_again(recipe: Mapping[str, Any], fingerprint: str) -> LoadedModel:
+    """The model of a recipe, refused if its weights are not those that were meant."""
+    from headscope.models.loading import load
+
+    loaded = load(**recipe)
+    if loaded.fingerprint() != fingerprint:
+        raise ModelError(
+            f"{recipe['model']} holds other weights on {socket.gethostname()} than where the "
+            "command was started; expected one file system, or the same files, on all machines"
+        )
+    return loaded
 
 
 def _first_position(model: nn.Module) -> int:

@@ -16,6 +16,7 @@ from torch import nn
 
 from headscope.errors import ModelError, UsageError
 from headscope.models.describe import describe
+from headscope.models.devices import Dtype, chosen_device, chosen_dtype
 from headscope.models.language_head import head_by_name, language_head
 from headscope.models.loaded_model import Head, LoadedModel
 
@@ -50,6 +51,7 @@ def load(
     *,
     head: Wanted = "base",
     device: str = "cpu",
+    dtype: Dtype = "float32",
     allow_pickle: bool = False,
     allow_remote_code: bool = False,
     new_head: bool | None = None,
@@ -57,15 +59,24 @@ def load(
 ) -> LoadedModel:
     """Load a model by hub name or folder, or take one that is loaded already.
 
-    Weights come from safetensors in float32. Pickled weights and code from the hub can run
-    anything: each needs its flag. A model that is loaded already is put into evaluation mode.
-    `head="lm"` takes the language-model head of the checkpoint, and where it has none, no head.
-    `new_head` says whether a head without weights may begin at random, to be trained (None: only a
-    classifier may); `changes` are made to the config first (such as `num_labels`).
+    Weights come from safetensors, as float32 unless `dtype` says otherwise; attention is measured
+    in float32 in any case. `device="auto"` is a CUDA or Apple GPU if there is one, else the CPU.
+    Pickled weights and code from the hub can run anything: each needs its flag. A model that is
+    loaded already is put into evaluation mode. `head="lm"` takes the language-model head of the
+    checkpoint, and where it has none, no head. `new_head` says whether a head without weights may
+    begin at random, to be trained (None: only a classifier may); `changes` are made to the config
+    first (such as `num_labels`).
     """
     if isinstance(model, nn.Module):
         return _adopt(model, tokenizer)
+    place, number = chosen_device(device), chosen_dtype(dtype)
     name, source = _resolve(str(model))
+    recipe = {
+        "model": DEFAULT if str(model) == DEFAULT else source, "head": head, "device": device,
+        "dtype": dtype, "allow_pickle": allow_pickle, "allow_remote_code": allow_remote_code,
+        "new_head": new_head, "changes": dict(changes or {}),
+    }  # fmt: skip
+    own = tokenizer is None  # one from elsewhere cannot be loaded again
     import transformers
 
     with quiet(transformers):
@@ -80,19 +91,26 @@ def load(
         kind: Head = (language_head(config) or "base") if head == "lm" else head
         headless = ""
         try:
-            loaded = _weights(transformers, source, config, kind, allow_pickle, options, new_head)
+            loaded = _weights(
+                transformers, source, config, kind, allow_pickle, options, new_head, number
+            )
         except NoHeadError as error:
             if head != "lm":
                 raise
             kind, headless = "base", error.reason
-            loaded = _weights(transformers, source, config, kind, allow_pickle, options, new_head)
+            loaded = _weights(
+                transformers, source, config, kind, allow_pickle, options, new_head, number
+            )
         if tokenizer is None:
             tokenizer = _tokenizer(transformers, source, options)
     try:
-        loaded = loaded.to(device).eval()
+        loaded = loaded.to(place).eval()
     except (RuntimeError, AssertionError) as error:
         raise UsageError(f"cannot use device {device!r}: {_first_line(error)}") from error
-    return LoadedModel(loaded, tokenizer, name, source, describe(loaded), kind, headless)
+    layout = describe(loaded)
+    return LoadedModel(
+        loaded, tokenizer, name, source, layout, kind, headless, recipe if own else None
+    )
 
 
 def _adopt(model: nn.Module, tokenizer: Any) -> LoadedModel:
@@ -131,6 +149,19 @@ def _resolve(name: str) -> tuple[str, str]:
     if name.startswith((".", "/", "~")) or name.count("/") > 1:
         raise ModelError(f"{name}: no such folder")
     return name, name
+
+
+def find_model(name: str, *, allow_pickle: bool = False) -> tuple[str, Path | None]:
+    """A model as `load` takes it, and its folder if it is on this machine; nothing is loaded.
+
+    Whatever `load` would refuse for want of files or of the hub is refused here, at once.
+    """
+    _, source = _resolve(name)
+    if not Path(source).is_dir():
+        _check_hub(source)
+        return name, None
+    _check_folder(Path(source), allow_pickle)
+    return (name if name == DEFAULT else source), Path(source)
 
 
 def default_folder() -> Path:
@@ -204,13 +235,14 @@ def _weights(
     allow_pickle: bool,
     options: dict[str, Any],
     new_head: bool | None = None,
+    dtype: torch.dtype = torch.float32,
 ) -> nn.Module:
     auto = getattr(transformers, _AUTO_CLASSES[head])
     try:
         model, info = auto.from_pretrained(
             source,
             config=config,
-            dtype=torch.float32,
+            dtype=dtype,
             use_safetensors=None if allow_pickle else True,
             output_loading_info=True,
             ignore_mismatched_sizes=bool(new_head),

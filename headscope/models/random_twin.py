@@ -37,5 +37,10 @@ def random_twin(model: LoadedModel, seed: int = 0, *, keep_embeddings: bool = Tr
                 tables[name].weight.copy_(module.weight)
     twin = twin.to(model.device).eval()
     return replace(
-        model, model=twin, name=f"{model.name} (random)", layout=describe(twin), head="base"
+        model,
+        model=twin,
+        name=f"{model.name} (random)",
+        layout=describe(twin),
+        head="base",
+        recipe=None,
     )

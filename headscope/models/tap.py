@@ -59,7 +59,8 @@ class Tap:
         self._batch: Batch | None = None
         self._mask: Tensor | None = None
         self._undo: ExitStack | None = None
-        self._n_unseen: int | None = None
+        self._wanted: Layout | None = None
+        self._n_unseen = 0
 
     # --- life -----------------------------------------------------------------------------
 
@@ -91,19 +92,21 @@ class Tap:
         finally:
             self._batch = None
 
-    def watch(self, batch: Batch) -> None:
+    def watch(self, batch: Batch, only: Layout | None = None) -> None:
         """Run the model as far as its last attention call: for observers who ask no more of it.
 
         The last layer's feed-forward part, a pooler and a head are left out, which is about a
-        twentieth of a model of twelve layers.
+        twentieth of a model of twelve layers. With a layout of fewer layers (`Layout.only`) the
+        observer sees those alone, and the pass ends after the last of them.
         """
-        self._n_unseen = sum(stack.n_layers for stack in self.layout.stacks)
+        self._wanted = only or self.layout
+        self._n_unseen = sum(len(stack.seen) for stack in self._wanted.stacks)
         try:
             self.forward(batch)
         except _SeenAllError:
             pass
         finally:
-            self._n_unseen = None
+            self._wanted = None
 
     def _start(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self._n_calls.clear()
@@ -140,6 +143,12 @@ class Tap:
     ) -> None:
         if site.batch is None or (self.observer is None and not self.gradients):
             return
+        first = 0
+        if self._wanted is not None:
+            seen = next((s.seen for s in self._wanted.stacks if s.stack == site.stack), ())
+            if site.layer not in seen:
+                return
+            first = seen[0]
         view = View(
             stack=site.stack,
             layer=site.layer,
@@ -148,12 +157,13 @@ class Tap:
             z=z.float(),
             allowed=site.allowed,
             batch=site.batch,
+            first_layer=first,
         )
         if self.gradients:
             self.views.append(view)
         if self.observer is not None:
             self.observer(view)
-        if self._n_unseen is not None:
+        if self._wanted is not None:
             self._n_unseen -= 1
             if self._n_unseen == 0:
                 raise _SeenAllError

@@ -23,6 +23,8 @@ class View:
     weigh rows by `queries.real`. Padding keys have weight 0. `z` is the heads' output before the
     output projection. In the `cross` stack the queries are the decoder's tokens and the keys the
     encoder's; everywhere else both are the same tokens. `allowed` marks the keys a query may see.
+    `first_layer` is the first layer of the stack that is looked at: what is the same for all
+    layers is told there.
     """
 
     stack: Stack
@@ -32,6 +34,7 @@ class View:
     z: Float[Tensor, "batch head query d_head"]
     allowed: Bool[Tensor, "batch 1 query key"]
     batch: Batch
+    first_layer: int = 0
 
     @property
     def queries(self) -> Tokens:

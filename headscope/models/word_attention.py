@@ -21,6 +21,7 @@ from torch import Tensor
 
 from headscope.models.batch import Tokens
 from headscope.models.view import View
+from headscope.models.word_maps import merged_maps
 
 #: How the tokens of a split word share its row: their mean, or the first one alone.
 Rows: TypeAlias = Literal["mean", "first"]
@@ -118,6 +119,26 @@ def word_attention(
     return from_words.view(n_batch, -1, n_heads, row_weights.shape[1]).permute(0, 2, 3, 1)
 
 
+def _merged(
+    pattern: Float[Tensor, "batch head query key"],
+    row_weights: Float[Tensor, "batch word query"],
+    queries: WordUnits,
+    keys: WordUnits,
+) -> Float[Tensor, "batch head word other"]:
+    """`word_attention` of all units; on the processor in one pass instead of two products."""
+    if pattern.device.type != "cpu" or pattern.requires_grad:
+        return word_attention(pattern, row_weights, keys.members)
+    found = merged_maps(
+        pattern.numpy(),
+        queries.units.numpy(),
+        row_weights.sum(dim=1).numpy(),  # a token belongs to one word: its only share
+        keys.units.numpy(),
+        (row_weights.shape[1], keys.words.shape[1]),
+        torch.get_num_threads(),
+    )
+    return torch.from_numpy(found)
+
+
 def units_of(view: View) -> tuple[WordUnits, WordUnits]:
     """The units of a view's queries and of its keys, computed once for all layers."""
     queries = view.once("word_attention/queries", lambda: word_units(view.queries))
@@ -136,5 +157,5 @@ def word_pattern(view: View, rows: Rows = "mean") -> Float[Tensor, "batch head w
     weights = view.once(f"word_attention/{rows}", lambda: queries.row_weights(rows))
     latest: dict[Rows, tuple[int, Tensor]] = view.once("word_attention/latest", dict)
     if rows not in latest or latest[rows][0] != view.layer:
-        latest[rows] = view.layer, word_attention(view.pattern, weights, keys.members)
+        latest[rows] = view.layer, _merged(view.pattern, weights, queries, keys)
     return latest[rows][1]

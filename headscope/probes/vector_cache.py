@@ -18,9 +18,12 @@ from headscope.probes.head_vectors import VectorLayout
 from headscope.store.durable import explained, write_durably
 from headscope.store.lock import LOCK, OWNER, RunLock
 
-_ABOUT, _ROWS, _KEYS = "cache.json", "rows.f16", "keys.b16"
-_FORMAT = 1
+_ABOUT, _ROWS, _KEYS = "cache.json", "rows.f16", "keys.b24"
+_FORMAT = 2
 _KEY_BYTES = 16
+#: Behind every key, a checksum of its row.
+_SUM_BYTES = 8
+_ENTRY_BYTES = _KEY_BYTES + _SUM_BYTES
 #: The largest number of float16; what exceeds it is cut there and counted.
 _LARGEST = float(np.finfo(np.float16).max)
 
@@ -38,8 +41,9 @@ def text_key(text: str, pair: str | None = None) -> bytes:
 class VectorCache:
     """A folder that grows: rows of float16 numbers, and the key of the text each row belongs to.
 
-    Rows are written and synced before their keys, so a row counts only once it is whole; what a
-    killed process left behind is cut off when the folder is opened again. `identity` says what the
+    Rows are written and synced before their keys and checksums, so a row counts only once it is
+    whole; what a killed process left behind is cut off when the folder is opened again, and a row
+    that was damaged since counts as absent. `identity` says what the
     vectors depend on (the model's weights, which token, how texts are cut): a folder made with
     another identity is refused.
     """
@@ -49,11 +53,16 @@ class VectorCache:
     ) -> None:
         self.folder, self.layout = folder, layout
         self._about, self._lock = about, lock
-        keys = (folder / _KEYS).read_bytes()
-        self._n_rows = len(keys) // _KEY_BYTES
-        self._row_of = {
-            keys[at : at + _KEY_BYTES]: at // _KEY_BYTES for at in range(0, len(keys), _KEY_BYTES)
-        }
+        entries = (folder / _KEYS).read_bytes()
+        self._n_rows = len(entries) // _ENTRY_BYTES
+        self._row_of: dict[bytes, int] = {}
+        rows = self.rows()
+        for row, at in enumerate(range(0, len(entries), _ENTRY_BYTES)):
+            entry = entries[at : at + _ENTRY_BYTES]
+            key = entry[:_KEY_BYTES]
+            # a row that is not what was written, on whatever disk, is computed again
+            if _sum(key, rows[row].tobytes()) == entry[_KEY_BYTES:]:
+                self._row_of[key] = row
 
     @classmethod
     def open(cls, folder: str | Path, layout: VectorLayout, identity: Mapping[str, Any]) -> Self:
@@ -111,7 +120,8 @@ class VectorCache:
         whole = np.clip(rows, -_LARGEST, _LARGEST).astype("<f2")
         with explained("write", self.folder):
             _append(self.folder / _ROWS, whole.tobytes())
-            _append(self.folder / _KEYS, b"".join(keys))
+            entries = (k + _sum(k, row.tobytes()) for k, row in zip(keys, whole, strict=True))
+            _append(self.folder / _KEYS, b"".join(entries))
         for key in keys:
             self._row_of[key] = self._n_rows
             self._n_rows += 1
@@ -125,6 +135,11 @@ class VectorCache:
         return np.memmap(self.folder / _ROWS, "<f2", "r", shape=(self._n_rows, width))
 
 
+def _sum(key: bytes, row: bytes) -> bytes:
+    """What tells a row that was written from one that was changed."""
+    return hashlib.blake2b(row, digest_size=_SUM_BYTES, key=key).digest()
+
+
 def _append(path: Path, content: bytes) -> None:
     with path.open("ab") as file:
         file.write(content)
@@ -135,12 +150,12 @@ def _append(path: Path, content: bytes) -> None:
 def _cut(folder: Path, width: int) -> None:
     """Cut off what has no whole row, or no key."""
     sizes = []
-    for name, each in ((_ROWS, 2 * width), (_KEYS, _KEY_BYTES)):
+    for name, each in ((_ROWS, 2 * width), (_KEYS, _ENTRY_BYTES)):
         (folder / name).touch()
         sizes.append((folder / name).stat().st_size // each)
     n_rows = min(sizes)
     os.truncate(folder / _ROWS, n_rows * 2 * width)
-    os.truncate(folder / _KEYS, n_rows * _KEY_BYTES)
+    os.truncate(folder / _KEYS, n_rows * _ENTRY_BYTES)
 
 
 def _refuse_strangers(folder: Path) -> None:

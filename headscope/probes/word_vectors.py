@@ -87,7 +87,8 @@ def _parse(
         found = f"{len(numbers)} numbers" if word else "a line without a word"
         raise InputError(file, line=number, found=found, expected=expected)
     try:
-        vector = np.array(numbers, dtype=np.float32)
+        with np.errstate(over="ignore"):  # what overflows is not finite, and refused as such
+            vector = np.array(numbers, dtype=np.float64).astype(np.float32)
     except ValueError:
         bad = next((n for n in numbers if not _is_number(n)), numbers[0])
         raise InputError(file, line=number, found=repr(bad[:40]), expected="a number") from None

@@ -63,6 +63,12 @@ def write_synced(path: Path, content: bytes) -> None:
         os.fsync(file.fileno())
 
 
+def sync_file(path: Path) -> None:
+    """Wait until a file that somebody else wrote is on the disk."""
+    with path.open("rb+") as file:
+        os.fsync(file.fileno())
+
+
 def sync_folder(path: Path) -> None:
     """Wait until the names in a folder are on the disk; Windows has no such call."""
     if os.name == "nt":

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from headscope.errors import RunError
 from headscope.store.record import RunRecord
+from headscope.store.remote import RemoteRun
 from headscope.version import RUN_FORMAT
 
 RUN_JSON = "run.json"
@@ -21,11 +22,15 @@ def is_run(path: str | Path) -> bool:
     >>> is_run("/nowhere")
     False
     """
-    return (Path(path) / RUN_JSON).is_file()
+    remote = RemoteRun.at(path)
+    return ((Path(path) if remote is None else remote.folder) / RUN_JSON).is_file()
 
 
 def read_record(path: str | Path) -> RunRecord:
     """What run.json says, of a finished or an unfinished run, or why it cannot be read."""
+    if (remote := RemoteRun.at(path)) is not None:
+        with remote.explained("read"):
+            return read_record(remote.fetch())
     folder = Path(path)
     if not is_run(folder):
         what = "does not exist" if not folder.exists() else "is not a run (it has no run.json)"
@@ -35,7 +40,7 @@ def read_record(path: str | Path) -> RunRecord:
         fields = json.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise RunError(f"cannot read {file}: {error.strerror or error}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise RunError(f"{file} is damaged: {error}") from error
     written = fields.get("format") if isinstance(fields, dict) else None
     if not isinstance(written, int):

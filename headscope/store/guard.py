@@ -6,12 +6,17 @@ from pathlib import Path
 
 from headscope.errors import RunError
 from headscope.store.durable import explained, is_temporary, remove_tree
-from headscope.store.folder import is_run, read_record
+from headscope.store.folder import CHECKPOINTS, is_run, read_record
 from headscope.store.lock import LOCK, OWNER, RunLock
+from headscope.store.remote import RemoteRun
 
 
 def check_writable(path: str | Path, *, resume: bool) -> None:
     """Refuse at once what `RunWriter.open` would refuse after minutes of preparation."""
+    if (remote := RemoteRun.at(path)) is not None:
+        with remote.explained("write"):
+            check_writable(remote.fetch_to_write(), resume=resume)
+        return
     folder = Path(path).expanduser()
     with explained("write", folder):
         refuse_strangers(folder)
@@ -20,7 +25,8 @@ def check_writable(path: str | Path, *, resume: bool) -> None:
         if read_record(folder).status == "complete":
             raise finished(folder)
         with RunLock(folder):
-            raise unfinished(folder)
+            if has_finished_work(folder):
+                raise unfinished(folder)
 
 
 def remove_run(path: str | Path) -> None:
@@ -43,6 +49,12 @@ def unfinished(folder: Path) -> RunError:
         f"{folder} holds an unfinished run; add --resume to continue it, choose another -o, or "
         "delete it"
     )
+
+
+def has_finished_work(folder: Path) -> bool:
+    """Whether an unfinished run has anything that would be lost if it were begun again."""
+    kept = folder / CHECKPOINTS
+    return kept.is_dir() and any(not is_temporary(path.name) for path in kept.iterdir())
 
 
 def refuse_strangers(folder: Path) -> None:

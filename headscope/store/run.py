@@ -18,6 +18,7 @@ from headscope.store.lock import RunLock
 from headscope.store.names import check_array_name, check_file_name, check_table_name
 from headscope.store.query import query_tables
 from headscope.store.record import RunRecord
+from headscope.store.remote import RemoteRun
 from headscope.store.schema import to_arrow
 from headscope.store.tables import read_table, table_bytes
 from headscope.store.tensors import DamagedError, decode, encode
@@ -28,6 +29,10 @@ _WAIT_SECONDS = 10.0
 
 def open_run(path: str | Path) -> Run:
     """A finished run; RunError says why a folder is none and what to do."""
+    if (remote := RemoteRun.at(path)) is not None:
+        with remote.explained("read"):
+            there = open_run(remote.fetch())
+        return Run(there.path, there.record, remote.url)
     folder = Path(path).expanduser()
     record = read_record(folder)
     if record.status != "complete":
@@ -40,10 +45,14 @@ def open_run(path: str | Path) -> Run:
 
 @dataclass(frozen=True, repr=False)
 class Run:
-    """A finished run: its record, its tables, its arrays. Needs no model and no torch."""
+    """A finished run: its record, its tables, its arrays. Needs no model and no torch.
+
+    A run at a `url` is read from a local copy, and what is added to it is uploaded too.
+    """
 
     path: Path
     record: RunRecord
+    url: str = ""
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -105,6 +114,8 @@ class Run:
             path.parent.mkdir(exist_ok=True)
             remove_temporaries(path.parent)
             write_durably(path, content)
+        if self.url:
+            RemoteRun(self.url).publish_file(path)
 
     def _table_path(self, name: str) -> Path:
         return self.path / TABLES / f"{name}.parquet"

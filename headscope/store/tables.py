@@ -43,5 +43,5 @@ def read_table(path: Path) -> pa.Table:
     try:
         with pq.ParquetFile(path) as file:
             return file.read()
-    except (OSError, pa.ArrowException) as error:
-        raise RunError(f"{path} is damaged: {str(error).splitlines()[0]}") from error
+    except (OSError, ValueError, pa.ArrowException) as error:
+        raise RunError(f"{path} is damaged: {[*str(error).splitlines(), ''][0]}") from error

@@ -45,7 +45,7 @@ def decode(content: bytes) -> tuple[Arrays, dict[str, Any]]:
         entry = json.loads(json.loads(content[8 : 8 + size])["__metadata__"][_ENTRY])
         text, expected = entry["metadata"], entry["sha256"]
         metadata: dict[str, Any] = json.loads(text)
-    except (SafetensorError, ValueError, KeyError, TypeError) as error:
+    except (SafetensorError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise DamagedError(str(error)) from error
     if _checksum(arrays, text) != expected:
         raise DamagedError("the checksum does not match")

@@ -29,9 +29,10 @@ from headscope.store.folder import (
     is_run,
     read_record,
 )
-from headscope.store.guard import finished, refuse_strangers, unfinished
+from headscope.store.guard import finished, has_finished_work, refuse_strangers, unfinished
 from headscope.store.lock import LOCK, OWNER, RunLock
 from headscope.store.record import RunRecord, differences, now
+from headscope.store.remote import RemoteRun
 from headscope.store.tensors import Arrays
 from headscope.types import Result
 
@@ -65,6 +66,7 @@ class RunWriter:
         self._lock = lock
         self._fresh, self._made_folder = fresh, made_folder
         self._checkpoints = Checkpoints(path / CHECKPOINTS)
+        self._remote: RemoteRun | None = None
 
     @classmethod
     def open(cls, path: str | Path, record: RunRecord, *, resume: bool = False) -> Self:
@@ -73,6 +75,13 @@ class RunWriter:
         Refuses, with a RunError that says what to do, what is not a run, what is finished, what
         was asked differently, what another process is writing, and what cannot be written.
         """
+        if (remote := RemoteRun.at(path)) is not None:
+            with remote.explained("write"):
+                writer = cls.open(remote.fetch_to_write(), record, resume=resume)
+                writer._remote = remote
+                if writer.already_complete:  # its publication may have been interrupted
+                    remote.publish()
+            return writer
         folder = Path(path).expanduser()
         with explained("write", folder):
             refuse_strangers(folder)
@@ -110,10 +119,13 @@ class RunWriter:
                 lock.release()
                 return cls._finished(folder, old, record, resume=resume)
             if not resume:
-                raise unfinished(folder)
-            _refuse_other_request(folder, old, record)
-            notes = [*old.notes, *_changed_versions(old, record)]
-            record = record.updated(created=old.created)
+                if has_finished_work(folder):
+                    raise unfinished(folder)
+                old = None  # killed before it had done anything: begun again
+            else:
+                _refuse_other_request(folder, old, record)
+                notes = [*old.notes, *_changed_versions(old, record)]
+                record = record.updated(created=old.created)
         _clean(folder)
         new = record.updated(status="running", finished=None, notes=_merged(notes, record.notes))
         write_durably(folder / RUN_JSON, new.to_json().encode())
@@ -215,6 +227,8 @@ class RunWriter:
             sync_folder(self.path)
             write_durably(self.path / RUN_JSON, final.to_json().encode())
         self.record, self.already_complete = final, True
+        if self._remote is not None:
+            self._remote.publish()
         # The run is complete; what cannot be removed now is only in the way.
         with contextlib.suppress(OSError):
             remove_tree(self.path / CHECKPOINTS)

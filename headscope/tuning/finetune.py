@@ -17,10 +17,12 @@ import transformers
 from headscope.errors import UsageError
 from headscope.models import LoadedModel
 from headscope.models.loading import quiet
+from headscope.store.durable import sync_file
 from headscope.tasks import Split, Task, answer
 from headscope.tuning.folder import TuningFolder
 from headscope.tuning.model_card import model_card
 from headscope.tuning.options import TuningOptions
+from headscope.tuning.saving import saving
 from headscope.tuning.trainer import TaskTrainer
 from headscope.version import __version__
 
@@ -97,35 +99,41 @@ def finetune(
         "dev": dev.fingerprint,
         **(asked or {}),
     }
-    record = folder.begin(request, resume=resume)
-    if record["status"] == "complete":
-        return Tuned(folder.path, record["result"]["dev"], record)
-    started = time.monotonic()
-    n_steps = math.ceil(math.ceil(len(learning) / options.batch_size) * options.epochs)
-    stage(f"Fine-tuning on {task.title}", n_steps)
-    trainer = TaskTrainer(model, task, learning, held, options, folder.training, advance)
-    last = folder.checkpoint()
-    with _training(model):
-        trainer.train(resume_from_checkpoint=None if last is None else str(last))
-    stage(f"Scoring on {dev.name}", len(scoring))
-    dev_scores = task.scores(answer(model, task, scoring, advance=advance), scoring)
-    result = {
-        "dev": dict(dev_scores),
-        "counts": counts,
-        "steps": trainer.state.global_step,
-        "seconds": round(time.monotonic() - started, 1),
-        "history": [
-            {k: v for k, v in entry.items() if k in ("step", "loss") or k.startswith("eval_")}
-            for entry in trainer.state.log_history
-        ],
-    }
-    staging = folder.staging()
-    save(model, staging)
-    card = model_card(folder.path.name, request["base"], task.title, request, result)
-    (staging / "README.md").write_text(card, encoding="utf-8")
-    done = {**record, "result": result}
-    folder.complete(done)
-    return Tuned(folder.path, dev_scores, {**done, "status": "complete"})
+    with contextlib.closing(folder):
+        record = folder.begin(request, resume=resume)
+        if record["status"] == "complete":
+            folder.tidy()  # a crash right after completion leaves things behind
+            return Tuned(folder.path, record["result"]["dev"], record)
+        started = time.monotonic()
+        n_steps = math.ceil(math.ceil(len(learning) / options.batch_size) * options.epochs)
+        stage(f"Fine-tuning on {task.title}", n_steps)
+        trainer = TaskTrainer(model, task, learning, held, options, folder.training, advance)
+        last, notes = folder.checkpoint()
+        with _training(model), saving(folder.path):
+            trainer.train(resume_from_checkpoint=None if last is None else str(last))
+        stage(f"Scoring on {dev.name}", len(scoring))
+        dev_scores = task.scores(answer(model, task, scoring, advance=advance), scoring)
+        result = {
+            "dev": dict(dev_scores),
+            "counts": counts,
+            "steps": trainer.state.global_step,
+            "seconds": round(time.monotonic() - started, 1),
+            "history": [
+                {k: v for k, v in entry.items() if k in ("step", "loss") or k.startswith("eval_")}
+                for entry in trainer.state.log_history
+            ],
+        }
+        staging = folder.staging()
+        card = model_card(folder.path.name, request["base"], task.title, request, result)
+        with saving(folder.path):
+            save(model, staging)
+            (staging / "README.md").write_text(card, encoding="utf-8")
+            for file in staging.rglob("*"):
+                if file.is_file():
+                    sync_file(file)
+        done = {**record, "result": result, **({"notes": notes} if notes else {})}
+        folder.complete(done)
+        return Tuned(folder.path, dev_scores, {**done, "status": "complete"})
 
 
 @contextlib.contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import shutil
@@ -10,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from headscope.errors import RunError
-from headscope.store.durable import explained, write_durably
+from headscope.store.durable import explained, is_temporary, remove_temporaries, write_durably
+from headscope.store.lock import LOCK, OWNER, RunLock
+from headscope.tuning.whole_checkpoints import newest_whole
 
 RECORD, TRAINING, STAGING = "finetune.json", "training", ".staging"
 
@@ -25,11 +28,13 @@ class TuningFolder:
     """Holds a record and checkpoints while a model is tuned, and the model itself at the end.
 
     The model's files are written aside and moved into place, then the record is replaced: a crash
-    leaves an unfinished folder that `resume` continues, or a finished one.
+    leaves an unfinished folder that `resume` continues, or a finished one. From `begin` to `close`
+    nobody else can write there.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path.expanduser()
+        self._lock: RunLock | None = None
 
     @property
     def training(self) -> Path:
@@ -41,9 +46,11 @@ class TuningFolder:
         if not file.is_file():
             return None
         try:
-            found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+            found = json.loads(file.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise RunError(f"{file} cannot be read: {error}") from None
+        if not isinstance(found, dict) or not {"status", "digest", "request"} <= found.keys():
+            raise RunError(f"{file} is damaged: it is not the record of a fine-tuning")
         return found
 
     def check(self, *, resume: bool) -> None:
@@ -53,7 +60,7 @@ class TuningFolder:
                 raise RunError(f"{self.path} is a file; choose another -o")
             record = self.record()
             if record is None:
-                if self.path.is_dir() and any(self.path.iterdir()):
+                if self.path.is_dir() and not all(_ours(p.name) for p in self.path.iterdir()):
                     raise RunError(f"{self.path} is not empty; choose another -o")
             elif record["status"] == "complete" and not resume:
                 raise RunError(f"{self.path} holds a tuned model; choose another -o, or delete it")
@@ -67,6 +74,12 @@ class TuningFolder:
         """Write down what is asked, or make sure that the same was asked before."""
         self.check(resume=resume)
         old = self.record()
+        if old is None or old["status"] != "complete":
+            with explained("write", self.path):
+                self.path.mkdir(parents=True, exist_ok=True)
+                self._lock = RunLock(self.path)
+            self.check(resume=resume)
+            old = self.record()  # whoever held the lock may have finished meanwhile
         if old is not None:
             if old["digest"] != digest(request):
                 changed = [
@@ -82,31 +95,32 @@ class TuningFolder:
             return old
         new = {"status": "running", "digest": digest(request), "request": dict(request)}
         with explained("write", self.path):
-            self.path.mkdir(parents=True, exist_ok=True)
+            remove_temporaries(self.path)
             self.write(new)
         return new
+
+    def close(self) -> None:
+        """Let the next one in."""
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
 
     def write(self, record: Mapping[str, Any]) -> None:
         """Replace the record in one step."""
         text = json.dumps(record, indent=2, ensure_ascii=False) + "\n"
         write_durably(self.path / RECORD, text.encode())
 
-    def checkpoint(self) -> Path | None:
-        """The newest whole checkpoint."""
-        if not self.training.is_dir():
-            return None
-        whole = [
-            path
-            for path in self.training.glob("checkpoint-*")
-            if path.name.rpartition("-")[2].isdecimal() and (path / "trainer_state.json").is_file()
-        ]
-        return max(whole, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
+    def checkpoint(self) -> tuple[Path | None, list[str]]:
+        """The newest whole checkpoint, and a note for each that was damaged."""
+        with explained("read", self.training):
+            return newest_whole(self.training)
 
     def staging(self) -> Path:
         """An empty folder for the model's files."""
         folder = self.path / STAGING
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
+        with explained("write", folder):
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(parents=True)
         return folder
 
     def complete(self, record: Mapping[str, Any]) -> None:
@@ -117,4 +131,17 @@ class TuningFolder:
                 entry.replace(self.path / entry.name)
             staged.rmdir()
             self.write({**record, "status": "complete"})
-            shutil.rmtree(self.training, ignore_errors=True)
+        self.tidy()
+
+    def tidy(self) -> None:
+        """Remove what only an unfinished folder needs."""
+        shutil.rmtree(self.training, ignore_errors=True)
+        self.close()
+        with contextlib.suppress(OSError):
+            remove_temporaries(self.path)
+            (self.path / LOCK).unlink(missing_ok=True)
+
+
+def _ours(name: str) -> bool:
+    """Whether a crash before the first record can have left that file."""
+    return name in (LOCK, OWNER) or is_temporary(name)

@@ -115,7 +115,7 @@ def pooled_model(body: LoadedModel, pool: Pool, n_outputs: int, seed: int) -> Lo
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         module = PooledModel(body, pool, n_outputs).to(body.device)
-    return replace(body, model=module.eval(), head="sequence-classification")
+    return replace(body, model=module.eval(), head="sequence-classification", recipe=None)
 
 
 def save_pooled(model: LoadedModel, folder: Path) -> None:

@@ -22,6 +22,7 @@ from headscope.models import LoadedModel
 from headscope.tasks import Prepared, Task, answer
 from headscope.tuning.length_groups import LengthGroups
 from headscope.tuning.options import TuningOptions
+from headscope.tuning.whole_checkpoints import rotate, seal
 
 
 class _Examples(Dataset[Prepared]):
@@ -81,6 +82,13 @@ class TaskTrainer(Trainer):
         lengths = [p.n_tokens for p in self._learning]
         return LengthGroups(lengths, self._options.batch_size, self._options.seed)
 
+    def _save_checkpoint(self, model: Any, trial: Any) -> None:
+        """Save, seal, and let older ones go, by their step (transformers goes by their dates)."""
+        super()._save_checkpoint(model, trial)
+        training = Path(str(self.args.output_dir))
+        seal(training / f"checkpoint-{self.state.global_step}")
+        rotate(training, keep=2)
+
     def compute_loss(
         self,
         model: Any,
@@ -123,7 +131,6 @@ def _arguments(
         eval_steps=every if looking else None,
         save_strategy="steps",
         save_steps=every,
-        save_total_limit=2,
         load_best_model_at_end=looking,
         metric_for_best_model="gain" if looking else None,
         greater_is_better=True if looking else None,

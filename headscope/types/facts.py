@@ -40,14 +40,21 @@ class FactsBuilder:
         self._n_sequences = 0
 
     def add(self, encoded: Encoded) -> None:
-        self._n_sequences += 1
-        counts = np.bincount(encoded.input_ids)
-        if len(counts) > len(self._tokens):
-            self._tokens = np.pad(self._tokens, (0, len(counts) - len(self._tokens)))
-        self._tokens[: len(counts)] += counts
         sequence = encoded.sequence
+        words: Counter[str] = Counter()
         if sequence.words is not None:
-            self._words.update(sequence.word_text(i).lower() for i in range(len(sequence.words)))
+            words.update(sequence.word_text(i).lower() for i in range(len(sequence.words)))
+        self.merge(np.bincount(encoded.input_ids), words, 1)
+
+    def merge(
+        self, token_counts: NDArray[np.int64], word_counts: Mapping[str, int], n_sequences: int
+    ) -> None:
+        """Add what was counted over some sequences."""
+        self._n_sequences += n_sequences
+        if len(token_counts) > len(self._tokens):
+            self._tokens = np.pad(self._tokens, (0, len(token_counts) - len(self._tokens)))
+        self._tokens[: len(token_counts)] += token_counts
+        self._words.update(word_counts)
 
     def build(self) -> Facts:
         return Facts(self._tokens, dict(self._words), self._n_sequences)

@@ -11,10 +11,9 @@ import pytest
 from headscope.analyses.role_test import role_test
 from headscope.corpora import Corpus, ShuffledCorpus
 from headscope.engine import Settings, UntilDecided, analyze, choose_measures
-from headscope.engine import local as local_engine
 from headscope.errors import UsageError
 from headscope.models import LoadedModel
-from headscope.store import Run
+from headscope.store import Run, RunWriter
 
 _WORDS = ("the cat sat", "a dog ran under the tree", "she saw it", "he ate , and the bird ran")
 
@@ -72,15 +71,15 @@ def test_a_killed_pass_resumes_to_the_same_stop(
 ) -> None:
     rule = UntilDecided()
     whole = _analyze(planted_bert, tmp_path / "whole", rule)
-    real, calls = local_engine.save_values, []
+    real, calls = RunWriter.save_shard, []
 
-    def killed(writer: Any, index: int, values: Any) -> None:
-        real(writer, index, values)
+    def killed(writer: RunWriter, index: int, arrays: Any, metadata: Any) -> None:
+        real(writer, index, arrays, metadata)
         calls.append(index)
         if len(calls) == 2:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(local_engine, "save_values", killed)
+    monkeypatch.setattr(RunWriter, "save_shard", killed)
     with pytest.raises(KeyboardInterrupt):
         _analyze(planted_bert, tmp_path / "killed", rule)
     resumed = _analyze(planted_bert, tmp_path / "killed", rule, resume=True)

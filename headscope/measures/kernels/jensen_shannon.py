@@ -14,14 +14,12 @@ and ten products instead of a logarithm, in float32, eight keys at a time.
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from headscope.models.compiled import compiled, in_parts
 
 #: R(v⁴) = Σ c[i] · vⁱ on [0, 1]: minimax of the relative error, by Lawson's iteration.
 COEFFICIENTS: Final = (
@@ -35,22 +33,6 @@ PIECE: Final = 512
 
 _C0, _C1, _C2, _C3, _C4, _C5, _C6, _C7, _C8, _C9, _C10 = (np.float32(c) for c in COEFFICIENTS)
 _ONE, _TWO, _TINY = np.float32(1), np.float32(2), np.float32(1e-30)
-
-
-def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile at the first call ever, and keep the machine code on disk where there is a place.
-
-    numba looks for a folder beside this file, then for the user's; an installation in which
-    neither can be written compiles in every process, for a few seconds.
-    """
-    # numpy's division does not look for zeros, which would keep the loop from being vectorised
-    compile_ = functools.partial(numba.njit, error_model="numpy", fastmath=True, nogil=True)
-    compiled: Callable[..., Any]
-    try:
-        compiled = compile_(cache=True)(function)
-    except RuntimeError:
-        compiled = compile_()(function)
-    return compiled
 
 
 def pairwise_js(rows: NDArray[np.float32], n_threads: int = 1) -> NDArray[np.float64]:
@@ -69,17 +51,11 @@ def pairwise_js(rows: NDArray[np.float32], n_threads: int = 1) -> NDArray[np.flo
     out = np.zeros((n_sequences, n_heads * (n_heads - 1) // 2))
     # A task is a head and its mirror image, so that all have the same number of partners.
     n_tasks = n_sequences * ((n_heads + 1) // 2)
-    n_workers = max(1, min(n_threads, n_tasks))
-    if n_workers == 1:
-        _kernel(flat, out, 0, n_tasks)
-        return out
-    bounds = [n_tasks * worker // n_workers for worker in range(n_workers + 1)]
-    with ThreadPoolExecutor(n_workers) as pool:
-        list(pool.map(lambda w: _kernel(flat, out, bounds[w], bounds[w + 1]), range(n_workers)))
+    in_parts(lambda first, last: _kernel(flat, out, first, last), n_tasks, n_threads)
     return out
 
 
-@_compiled
+@compiled
 def _term(p: Any, q: Any) -> Any:
     """d²/(p + q) · R(t) of one key; 0 where both weights are."""
     inverse = _ONE / max(p + q, _TINY)
@@ -93,7 +69,7 @@ def _term(p: Any, q: Any) -> Any:
     return d * d * inverse * (low + t * high)
 
 
-@_compiled
+@compiled
 def _kernel(rows: Any, out: Any, first: int, last: int) -> None:
     n_heads, n_keys = rows.shape[1], rows.shape[2]
     half = (n_heads + 1) // 2

@@ -91,5 +91,15 @@ def evaluate(network: PatternNetwork, maps: LabelledMaps) -> Score:
     return score(maps.targets, names_of(network, images_of(maps.maps)))
 
 
+def by_model(network: PatternNetwork, maps: LabelledMaps) -> dict[str, Score]:
+    """The same for the maps of each model alone, in the order of the models' names."""
+    labels, named = maps.targets, names_of(network, images_of(maps.maps))
+    models = np.array([one.model for one in maps.labels])
+    return {
+        str(name): score(labels[models == name], named[models == name])
+        for name in np.unique(models)
+    }
+
+
 def _ratio(part: NDArray[np.int64], whole: NDArray[np.int64]) -> NDArray[np.float64]:
     return np.where(whole > 0, part / np.maximum(whole, 1), np.nan)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import zipfile
+import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from importlib import resources
@@ -15,6 +17,7 @@ from numpy.typing import NDArray
 
 from headscope.errors import InputError
 from headscope.measures.patterns.classes import PATTERNS
+from headscope.store.durable import explained, write_durably
 
 #: Longer maps are pooled to this many rows and columns before they are kept.
 LARGEST = 64
@@ -62,6 +65,10 @@ class LabelledMaps:
         ]
         return LabelledMaps(tuple(self.labels[i] for i in kept), tuple(self.maps[i] for i in kept))
 
+    def with_more(self, others: LabelledMaps) -> LabelledMaps:
+        """These maps, then those of another set."""
+        return LabelledMaps((*self.labels, *others.labels), (*self.maps, *others.maps))
+
     def labelled(self, index: int, label: str | None, field_: str = "label") -> LabelledMaps:
         """The same maps with one label, or one `second` look, changed."""
         one = self.labels[index]
@@ -107,9 +114,8 @@ def save_labels(path: Path, labels: Iterable[Label]) -> None:
     ]
     lines = ",\n    ".join(json.dumps(one, ensure_ascii=False) for one in listed)
     text = f'{{\n  "format": "{FORMAT}",\n  "labels": [\n    {lines}\n  ]\n}}\n'
-    fresh = path.with_name(path.name + ".new")
-    fresh.write_text(text, encoding="utf-8")
-    fresh.replace(path)
+    with explained("write", path):
+        write_durably(path, text.encode())
 
 
 def save_maps(path: Path, found: LabelledMaps) -> None:
@@ -119,11 +125,14 @@ def save_maps(path: Path, found: LabelledMaps) -> None:
     largest error is 1/255 of a weight near 1.
     """
     bytes_ = [np.rint(255 * np.sqrt(one)).astype(np.uint8).ravel() for one in found.maps]
+    packed = io.BytesIO()
     np.savez_compressed(
-        path.with_suffix(".npz"),
+        packed,
         weights=np.concatenate(bytes_) if bytes_ else np.zeros(0, np.uint8),
         sizes=np.array([len(one) for one in found.maps], dtype=np.int16),
     )
+    with explained("write", path):
+        write_durably(path.with_suffix(".npz"), packed.getvalue())
     save_labels(path, found.labels)
 
 
@@ -151,6 +160,8 @@ def _read_labels(path: Path) -> list[Label]:
         raise InputError(path, found=str(error), expected="a readable label file") from None
     except json.JSONDecodeError as error:
         raise InputError(path, line=error.lineno, found=error.msg, expected="JSON") from None
+    except (ValueError, RecursionError) as error:  # a number, or brackets, without end
+        raise InputError(path, found=str(error), expected="JSON") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise InputError(path, found="another format", expected=f'"format": "{FORMAT}"')
     rows = content.get("labels")
@@ -182,14 +193,30 @@ def _label(path: Path, number: int, row: object) -> Label:
     return Label(**row)
 
 
+#: All that numpy, zipfile and zlib raise at a file that is not what they wrote.
+_DAMAGE = (
+    OSError,
+    ValueError,
+    KeyError,
+    IndexError,
+    TypeError,
+    AttributeError,
+    EOFError,
+    MemoryError,
+    RuntimeError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+
+
 def _read_maps(path: Path) -> Sequence[Map]:
     expected = "the maps of a label file (weights, sizes)"
     try:
-        with np.load(path, allow_pickle=False) as stored:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
             weights, sizes = stored["weights"], stored["sizes"].astype(np.int64)
     except FileNotFoundError:
         raise InputError(path, found="no such file", expected=expected) from None
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+    except _DAMAGE as error:
         raise InputError(path, found=str(error), expected=expected) from None
     if weights.ndim != 1 or (sizes < 1).any() or (sizes**2).sum() != len(weights):
         raise InputError(path, found=f"{len(weights)} weights", expected="the squares of sizes")

@@ -1,8 +1,9 @@
-"""Training the network on made-up maps, and on a user's own labels if there are any."""
+"""Training the network on made-up maps; `real_training` goes on from there."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 
 import numpy as np
 import torch
@@ -11,7 +12,7 @@ from threadpoolctl import threadpool_limits
 from torch import Tensor, nn
 
 from headscope.measures.patterns.classes import PATTERNS
-from headscope.measures.patterns.labelled_maps import LabelledMaps, Map
+from headscope.measures.patterns.labelled_maps import Map
 from headscope.measures.patterns.network import PatternNetwork
 from headscope.measures.patterns.resampling import SIZE, overlaps, resampled
 from headscope.measures.patterns.synthetic import synthetic_map
@@ -69,12 +70,19 @@ def train_network(
 
     One thread only: with several, sums are taken in another order, and the weights drift apart.
     """
+    with alone_and_seeded(seed):
+        return _train(images, targets, epochs, said)
+
+
+@contextmanager
+def alone_and_seeded(seed: int) -> Iterator[None]:
+    """One thread and torch's random numbers from a seed; afterwards both are as they were."""
     n_threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            return _train(images, targets, epochs, said)
+            yield
     finally:
         torch.set_num_threads(n_threads)
 
@@ -100,15 +108,3 @@ def _train(
         said(f"epoch {epoch + 1} of {epochs}: loss {total / len(images):.4f}")
     network.eval().requires_grad_(False)
     return network
-
-
-def with_labels(
-    images: Float[Tensor, "map size size"],
-    targets: Int[Tensor, " map"],
-    labelled: LabelledMaps,
-    share: float = 0.3,
-) -> tuple[Float[Tensor, "map size size"], Int[Tensor, " map"]]:
-    """Add a user's labelled maps, repeated until they are about `share` of all."""
-    own, named = images_of(labelled.maps), torch.from_numpy(labelled.targets)
-    times = max(1, round(share / (1 - share) * len(images) / max(1, len(own))))
-    return torch.cat([images, own.repeat(times, 1, 1)]), torch.cat([targets, named.repeat(times)])

@@ -50,11 +50,11 @@ class RoleBatch:
 
     def keys_where(self, chosen: Iterable[Iterable[bool]]) -> Bool[Tensor, "batch 1 key"]:
         """A sieve that is the same for every query, from one list of flags per text."""
-        marked = torch.zeros_like(self.tokens.real)
+        marked = torch.zeros(self.tokens.real.shape, dtype=torch.bool)
         for i, flags in enumerate(chosen):
             row = torch.as_tensor(list(flags), dtype=torch.bool)
-            marked[i, : len(row)] = row.to(marked.device)
-        return marked[:, None, :]
+            marked[i, : len(row)] = row
+        return marked.to(self.tokens.real.device)[:, None, :]
 
 
 #: Returns True where a query's sieve has a key; any shape that broadcasts to [batch, query, key].

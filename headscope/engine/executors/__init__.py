@@ -1,0 +1,1 @@
+"""Engines: one file each; `--engine NAME` finds them by their registered names."""

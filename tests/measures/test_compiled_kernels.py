@@ -1,0 +1,72 @@
+"""Compiled loops find what torch's own operations find, with any number of threads."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from headscope.measures.kernels.row_entropy import row_entropies
+from headscope.measures.kernels.strongest import strongest
+from headscope.models.word_attention import Tokens, word_attention, word_units
+from headscope.models.word_maps import merged_maps
+
+
+def maps(n_batch: int, n_heads: int, n_tokens: int, sharpness: float = 3.0) -> torch.Tensor:
+    torch.manual_seed(n_tokens)
+    return (sharpness * torch.randn(n_batch, n_heads, n_tokens, n_tokens)).softmax(dim=-1)
+
+
+@pytest.mark.parametrize("n_tokens", [1, 2, 7, 33, 130])
+@pytest.mark.parametrize("sharpness", [0.1, 3.0, 60.0])
+def test_entropy(n_tokens: int, sharpness: float) -> None:
+    pattern = maps(2, 3, n_tokens, sharpness)
+    pattern[0, 0, 0] = 0.0
+    pattern[0, 0, 0, 0] = 1.0
+    exact = torch.special.entr(pattern.double()).sum(dim=-1).numpy()
+    found = row_entropies(pattern.numpy(), 1)
+    np.testing.assert_allclose(found, exact, atol=3e-6)
+    assert found[0, 0, 0] == 0.0
+    assert not np.signbit(found).any()
+    np.testing.assert_array_equal(found, row_entropies(pattern.numpy(), 3))
+
+
+@pytest.mark.parametrize("rows", ["mean", "first"])
+def test_words(rows: str) -> None:
+    words = torch.tensor(
+        [[-1, 0, 0, 1, 2, 2, 2, -1], [-1, 0, 1, 1, -1, -1, -1, -1], [3, 1, 3, -1, 0, 1, 2, 2]]
+    )
+    real = torch.ones_like(words, dtype=torch.bool)
+    real[1, 5:] = False
+    blank = torch.zeros_like(words)
+    units = word_units(Tokens(blank, real, blank, blank, words))
+    pattern = maps(3, 2, 8) * real[:, None, None, :]
+    weights = units.row_weights(rows)  # type: ignore[arg-type]
+    expected = word_attention(pattern, weights, units.members)
+    for n_threads in (1, 4):
+        found = merged_maps(
+            pattern.numpy(),
+            units.units.numpy(),
+            weights.sum(dim=1).numpy(),
+            units.units.numpy(),
+            (weights.shape[1], weights.shape[1]),
+            n_threads,
+        )
+        np.testing.assert_allclose(found, expected.numpy(), atol=1e-6)
+
+
+def test_strongest() -> None:
+    words = maps(4, 3, 21)
+    words[0, 0] = 0.0  # nobody attends to anything
+    words[1, 1] = 0.25  # all alike: the first candidate
+    candidates = torch.rand(4, 21, 21) < 0.7
+    allowed = words * candidates[:, None]
+    expected = []
+    for axis in (-1, -2):
+        weight, index = allowed.max(dim=axis)
+        expected.append(index.masked_fill(weight <= 0, -1).numpy())
+    for n_threads in (1, 3):
+        found = strongest(words.numpy(), candidates.numpy(), n_threads)
+        for mine, theirs in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(mine, theirs)
+    assert (strongest(words.numpy(), candidates.numpy(), 1)[0][0, 0] == -1).all()

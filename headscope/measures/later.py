@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
@@ -62,6 +63,7 @@ def on_host(tensors: Sequence[Tensor]) -> list[NDArray[Any]]:
         together = (torch.cat(flat) if len(flat) > 1 else flat[0]).cpu()
         if kind.is_floating_point:
             together = together.double()  # here: not every device has such numbers
-        for i, part in zip(members, together.split([len(f) for f in flat]), strict=True):
-            arrays[i] = part.numpy().reshape(tensors[i].shape)
+        parts = np.split(together.numpy(), np.cumsum([len(one) for one in flat])[:-1])
+        for i, part in zip(members, parts, strict=True):
+            arrays[i] = part.reshape(tensors[i].shape)
     return [arrays[i] for i in range(len(tensors))]

@@ -113,28 +113,34 @@ class RayExecutor(Executor):
 
         if not ray.is_initialized():
             logging.getLogger("ray").setLevel(logging.ERROR)
-            options: dict[str, Any] = {"log_to_driver": False, "configure_logging": False}
-            if self.address is None:
-                # a short path: Unix sockets lie in it, and their names are at most 107 bytes
-                self._folder = tempfile.mkdtemp(prefix="hs-ray-", dir=_short_folder())
-                options |= {
-                    "address": "local",
-                    "num_cpus": self.workers * self.threads,
-                    "include_dashboard": False,
-                    "object_store_memory": max(_STORE_BYTES, 2 * n_bytes),
-                    "_temp_dir": self._folder,
-                }
-            else:
-                options["address"] = self.address
-            self._began = True
-            try:
-                ray.init(**options)
-            except Exception as error:  # whatever any of Ray's parts raises
-                where = f"at {self.address}" if self.address else "on this machine"
-                reason = (str(error).splitlines() or [type(error).__name__])[0]
-                raise UsageError(f"cannot use Ray {where}: {reason}") from error
+            # a busy machine may need longer than the half minute that Ray gives its own parts
+            for tries_left in (0,) if self.address else (2, 1, 0):
+                try:
+                    ray.init(log_to_driver=False, configure_logging=False, **self._where(n_bytes))
+                    break
+                except Exception as error:  # whatever any of Ray's parts raises
+                    self.close()
+                    if not tries_left:
+                        where = f"at {self.address}" if self.address else "on this machine"
+                        reason = (str(error).splitlines() or [type(error).__name__])[0]
+                        raise UsageError(f"cannot use Ray {where}: {reason}") from error
         self._count(ray)
         return ray
+
+    def _where(self, n_bytes: int) -> dict[str, Any]:
+        """What Ray is told: the address, or what a cluster of this machine is to be."""
+        self._began = True
+        if self.address is not None:
+            return {"address": self.address}
+        # a short path: Unix sockets lie in it, and their names are at most 107 bytes
+        self._folder = tempfile.mkdtemp(prefix="hs-ray-", dir=_short_folder())
+        return {
+            "address": "local",
+            "num_cpus": self.workers * self.threads,
+            "include_dashboard": False,
+            "object_store_memory": max(_STORE_BYTES, 2 * n_bytes),
+            "_temp_dir": self._folder,
+        }
 
     def _count(self, ray: Any) -> None:
         """How many workers there shall be, if nobody said, and whether there is room for them."""
@@ -207,7 +213,8 @@ class RayExecutor(Executor):
                     self._bury(hired, backlog, death, n_stillborn, ray)
                     continue
                 if not hired.pid:
-                    hired.pid = found
+                    hired.pid = found.pid
+                    found.check()
                     continue
                 item = hired.finished(done[0])
                 if isinstance(found, Refusal):
@@ -273,6 +280,7 @@ def _before_import(address: str | None) -> None:
     if address is None:
         # these processes are the command itself: they wait no longer than it would
         os.environ.setdefault("RAY_worker_niceness", "0")
+        os.environ.setdefault("RAY_agent_register_timeout_ms", "180000")
     if address is None and "ray" not in sys.modules:
         # Ray's own switch for "this machine only": then it listens on loopback alone
         os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import socket
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,9 @@ import torch
 
 from headscope import errors
 from headscope.engine.executor import Job, Packed
-from headscope.errors import HeadscopeError, InputError
+from headscope.errors import HeadscopeError, InputError, UsageError
+from headscope.store import library_versions
+from headscope.version import __version__
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,31 @@ class Refusal:
         return kind(self.message) if simple and kind is not InputError else _told(self.message)
 
 
+def versions() -> dict[str, str]:
+    """What the numbers depend on."""
+    return {"headscope": __version__, **library_versions()}
+
+
+@dataclass(frozen=True)
+class Greeting:
+    """A worker's first words."""
+
+    pid: int
+    host: str
+    versions: dict[str, str]
+
+    def check(self) -> None:
+        """Refuse a worker whose numbers could be others than those computed here."""
+        here = versions()
+        for name in sorted(here.keys() | self.versions.keys()):
+            ours, theirs = here.get(name, "absent"), self.versions.get(name, "absent")
+            if ours != theirs:
+                raise UsageError(
+                    f"--engine ray: {name} is {theirs} on {self.host} and {ours} here; expected "
+                    "the same versions on all machines"
+                )
+
+
 def _told(message: str) -> HeadscopeError:
     return HeadscopeError(message)
 
@@ -48,9 +76,9 @@ class Worker:
         self._key = ""
         self._job: Job | None = None
 
-    def greet(self) -> int:
-        """Say that the process is there; its number."""
-        return os.getpid()
+    def greet(self) -> Greeting:
+        """Say that the process is there, and what it computes with."""
+        return Greeting(os.getpid(), socket.gethostname(), versions())
 
     def run(self, key: str, payload: list[Any], work: Any) -> Packed | Refusal:
         """What an item becomes. `payload` is a reference: it is fetched when the job is new."""

@@ -68,11 +68,13 @@ def train(
     ] = None,
     maps: Annotated[int | None, typer.Option(min=10, help="Made-up maps to learn from.")] = None,
     epochs: Annotated[int | None, typer.Option(min=1, help="Times through them.")] = None,
-    steps: Annotated[int | None, typer.Option(min=1, help="Steps with real maps after.")] = None,
+    steps: Annotated[
+        int | None, typer.Option(min=0, help="Steps with real maps after that; 0 for none.")
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of maps and weights.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only the score.")] = False,
 ) -> None:
-    """Train the network on made-up maps, then on real ones; as the shipped one by default."""
+    """Train the network on made-up maps, then on real ones; without options: as the shipped one."""
     from headscope.measures.patterns import real_training, training
     from headscope.measures.patterns.evaluation import evaluate as compare
     from headscope.measures.patterns.labelled_maps import load_maps, shipped_maps
@@ -93,16 +95,18 @@ def train(
     network = training.train_network(
         images, targets, epochs=epochs or training.EPOCHS, seed=seed, said=said
     )
-    real = shipped_maps("training")
-    network = real_training.learn_from_real(
-        network,
-        images,
-        targets,
-        real if own is None else real.with_more(own),
-        steps=steps or real_training.STEPS,
-        seed=seed,
-        said=said,
-    )
+    steps = real_training.STEPS if steps is None else steps
+    if steps:
+        real = shipped_maps("training")
+        network = real_training.learn_from_real(
+            network,
+            images,
+            targets,
+            real if own is None else real.with_more(own),
+            steps=steps,
+            seed=seed,
+            said=said,
+        )
     output.parent.mkdir(parents=True, exist_ok=True)
     save_network(network, output)
     found = compare(load_network(output), shipped_maps("test"))

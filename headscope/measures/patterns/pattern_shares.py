@@ -67,12 +67,14 @@ class PatternShares(LayerMeasure):
     A high share says what a head's maps look like, not what the head is for: `heterogeneous` maps
     are only an upper bound on heads with something linguistic to them, as the paper stresses, and
     a map of equal weights is heterogeneous too. The interval speaks of the sample of sequences,
-    not of the network's own mistakes: see `docs/patterns.md` for its confusion matrix.
+    not of the network's own mistakes: see `docs/patterns.md` for its confusion matrix. As long as
+    the network is less sure of real maps than the paper's was of its own, it runs only when asked
+    for.
 
     Source: Kovaleva et al. 2019, §4.1, Figure 2. Departures: their 400 labelled maps and their
-    network were never published; ours learns from made-up maps and from real ones labelled by eye
-    (`headscope patterns train`), and is tested on real maps of other heads (`headscope patterns
-    evaluate`). Their maps are of one padded size, ours are cropped.
+    network were never published; ours learns from made-up maps (`headscope patterns train`) and is
+    tested on real maps labelled by eye (`headscope patterns evaluate`). Their maps are of one
+    padded size, ours are cropped.
     """
 
     name: ClassVar[str] = "patterns"

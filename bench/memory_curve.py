@@ -1,6 +1,7 @@
 """`python -m bench.memory_curve`: peak memory of `analyze` from 100 to 10,000 sequences.
 
-A tiny model, so that the curve takes minutes: what grows with a corpus would grow here as well.
+A tiny model and short texts, so that the curve takes minutes: what grows with a corpus would grow
+here as well.
 Beside it what storing all maps would take, for this model and for BERT-base.
 """
 
@@ -13,23 +14,23 @@ from pathlib import Path
 
 import altair as alt
 
-from bench.lines.memory import _peak_mebibytes
+from bench.lines.memory import peak_mebibytes
 from bench.picture import save
 from bench.soak.subject import write_model
 from headscope.figures.theme import OKABE_ITO
 from headscope.models import load
 
-N_LAYERS, N_HEADS, N_TOKENS = 2, 4, 128
+N_LAYERS, N_HEADS, N_TOKENS = 2, 4, 32
 SIZES = (100, 300, 1000, 3000, 10_000)
 
 
-def stored_mebibytes(n_sequences: int, n_heads: int) -> float:
+def stored_mebibytes(n_sequences: int, n_heads: int, n_tokens: int = 128) -> float:
     """All maps of a corpus in float32.
 
     >>> round(stored_mebibytes(1000, 144) * 2**20 / 1e9, 1)      # BERT-base, in gigabytes
     9.4
     """
-    return n_sequences * n_heads * N_TOKENS**2 * 4 / 2**20
+    return n_sequences * n_heads * n_tokens**2 * 4 / 2**20
 
 
 def main() -> int:
@@ -44,8 +45,9 @@ def main() -> int:
         vocabulary = load(folder).tokenizer.get_vocab()
         words = sorted(word for word in vocabulary if word.isalpha() and word.isascii())
         for n in asked.sizes:
-            peak = _peak_mebibytes(folder, words, n)
-            mine, base = (stored_mebibytes(n, k) for k in (N_LAYERS * N_HEADS, 144))
+            peak = peak_mebibytes(folder, words, n, N_TOKENS - 2)
+            mine = stored_mebibytes(n, N_LAYERS * N_HEADS, N_TOKENS)
+            base = stored_mebibytes(n, 144)
             print(
                 f"{n:6,} sequences: peak {peak:,.0f} MiB; storing all maps would take "
                 f"{mine:,.0f} MiB, of BERT-base {base / 1024:,.1f} GiB",
@@ -53,8 +55,8 @@ def main() -> int:
             )
             for what, value in (
                 ("headscope analyze", peak),
-                ("all maps stored, this model", mine),
-                ("all maps stored, BERT-base", base),
+                (f"all maps stored, this model, {N_TOKENS} tokens", mine),
+                ("all maps stored, BERT-base, 128 tokens", base),
             ):
                 rows.append({"n": n, "what": what, "mebibytes": value})
     peaks = [row["mebibytes"] for row in rows if row["what"] == "headscope analyze"]
@@ -77,7 +79,7 @@ def draw(rows: list[dict[str, object]], path: Path) -> None:
             height=260,
             title=alt.TitleParams(
                 "Memory stays flat: a hundred times the corpus, the same peak",
-                subtitle="peak of the whole process, and what stored maps would take (128 tokens)",
+                subtitle="peak of the whole process, a tiny model, and what stored maps would take",
             ),
         )
         .mark_line(point=True, strokeWidth=2)
@@ -86,13 +88,16 @@ def draw(rows: list[dict[str, object]], path: Path) -> None:
                 "n:Q", title="sequences", scale=alt.Scale(type="log"), axis=alt.Axis(values=sizes)
             ),
             alt.Y(
-                "mebibytes:Q", title="MiB", scale=alt.Scale(type="log"), axis=alt.Axis(format="~s")
+                "mebibytes:Q",
+                title="MiB",
+                scale=alt.Scale(type="log"),
+                axis=alt.Axis(format="~s", values=[1, 10, 100, 1000, 10_000, 100_000]),
             ),
             alt.Color(
                 "what:N",
                 title=None,
                 scale=alt.Scale(domain=names, range=colours),
-                legend=alt.Legend(orient="bottom"),
+                legend=alt.Legend(orient="bottom", columns=1, labelLimit=0),
             ),
         )
     )

@@ -104,15 +104,21 @@ def cpu_seconds(pid: int) -> float:
     return 0.0
 
 
-def wait(pid: int, said: Path, kill_at: float | None = None) -> Ended:
-    """Until it ends, or until it has used so much processor time and is killed."""
+def wait(
+    pid: int,
+    said: Path,
+    kill_at: float | None = None,
+    kill_when: Callable[[], bool] = lambda: False,
+) -> Ended:
+    """Until it ends, or is killed: after so much processor time, or as soon as something is so."""
     started = time.monotonic()
     while True:
         done, status, usage = os.wait4(pid, os.WNOHANG)
         if done:
             break
         late = time.monotonic() - started > PATIENCE
-        if late or (kill_at is not None and cpu_seconds(pid) >= kill_at):
+        used_up = kill_at is not None and cpu_seconds(pid) >= kill_at
+        if late or used_up or kill_when():
             os.kill(pid, signal.SIGKILL)
             _, status, usage = os.wait4(pid, 0)
             if late:
@@ -131,6 +137,7 @@ def run(
     said: Path,
     prepare: Callable[[], Any] = lambda: None,
     kill_at: float | None = None,
+    kill_when: Callable[[], bool] = lambda: False,
 ) -> Ended:
     """A command from start to end."""
-    return wait(start(arguments, said, prepare), said, kill_at)
+    return wait(start(arguments, said, prepare), said, kill_at, kill_when)

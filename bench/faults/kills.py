@@ -57,17 +57,21 @@ def reference_of(command: Command, base: Path, folder: Path) -> Reference:
     return Reference(outcome(output), ended.cpu_seconds)
 
 
+def n_checkpoints(output: Path) -> int:
+    """How many pieces of work are kept."""
+    kept = ("checkpoints/shard-*", "training/checkpoint-*")
+    return sum(1 for pattern in kept for _ in output.glob(pattern))
+
+
 def state_of(output: Path) -> str:
     """In which state a killed command left its output."""
     for name in ("run.json", "finetune.json"):
         if (output / name).is_file():
             text = (output / name).read_text(encoding="utf-8")
             if '"complete"' not in text:
-                n = sum(1 for _ in output.glob("checkpoints/shard-*"))
-                n += sum(1 for _ in output.glob("training/checkpoint-*"))
-                return "unfinished, with checkpoints" if n else "unfinished, no checkpoint yet"
+                return f"unfinished with{'' if n_checkpoints(output) else 'out'} checkpoints"
             if name == "run.json" and not (output / "report.html").is_file():
-                return "complete, without its report"
+                return "complete without its report"
             return "complete"
     return "nothing written yet"
 
@@ -83,9 +87,15 @@ def kill_once(
     before = {} if command.resumes else outcome(output)
     resume, done = False, {}
     for _ in range(1 + (rng.random() < 0.3)):
+        # half of the moments are anywhere, half while there is work to be kept
         moment = rng.uniform(0.0, 1.0) * reference.cpu_seconds
+        enough = rng.randint(1, 9) if command.resumes and rng.random() < 0.5 else 1_000_000
         ended = run(
-            command.line(output, resume=resume), said, log_changes(output, log), kill_at=moment
+            command.line(output, resume=resume),
+            said,
+            log_changes(output, log),
+            kill_at=moment if enough == 1_000_000 else None,
+            kill_when=lambda enough=enough: n_checkpoints(output) >= enough,  # type: ignore[misc]
         )
         _rewritten(tally, done, log)
         if ended.code != -9:

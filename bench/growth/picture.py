@@ -35,7 +35,9 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
         ends = [{**row, "told": f"{row['exponent']:.1f}"} for row in mine if row["size"] == last]
         x = alt.X("size:Q", title=axis, scale=alt.Scale(type="log", nice=False, padding=12))
         x.axis = alt.Axis(values=sorted({row["size"] for row in mine}), format="d", grid=False)
-        y = alt.Y("ms:Q", title="ms", scale=alt.Scale(type="log"), axis=alt.Axis(tickCount=4))
+        y = alt.Y(
+            "ms:Q", title="ms", scale=alt.Scale(type="log"), axis=alt.Axis(tickCount=4, grid=False)
+        )
         base = alt.Chart(alt.Data(values=mine), width=190, height=170)
         line = base.mark_line(point=True, strokeWidth=1.8).encode(x, y, colour)
         text = (

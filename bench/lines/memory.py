@@ -27,8 +27,8 @@ def _write_model(folder: Path) -> list[str]:
     return sorted(word for word in tokenizer.get_vocab() if word.isalpha() and word.isascii())
 
 
-def _write_corpus(path: Path, words: list[str], n_sequences: int) -> None:
-    chosen = np.random.default_rng(0).choice(words, (n_sequences, 126))
+def write_corpus(path: Path, words: list[str], n_sequences: int, n_words: int = 126) -> None:
+    chosen = np.random.default_rng(0).choice(words, (n_sequences, n_words))
     path.write_text("".join(" ".join(line) + "\n" for line in chosen), encoding="utf-8")
 
 
@@ -43,9 +43,10 @@ sys.exit(status != 0)
 """
 
 
-def _peak_mebibytes(folder: Path, words: list[str], n_sequences: int) -> float:
+def peak_mebibytes(folder: Path, words: list[str], n_sequences: int, n_words: int = 126) -> float:
+    """The largest memory of a whole `headscope analyze` over so many random texts."""
     corpus, run = folder / f"{n_sequences}.txt", folder / f"run{n_sequences}"
-    _write_corpus(corpus, words, n_sequences)
+    write_corpus(corpus, words, n_sequences, n_words)
     command = [sys.executable, "-m", "headscope", "analyze", folder, "-c", corpus, "-o", run]
     watched = [sys.executable, "-c", _WATCHED, *map(str, command)]
     done = subprocess.run(watched, check=True, stdout=subprocess.PIPE, text=True)
@@ -56,6 +57,6 @@ def lines() -> Iterator[Line]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         words = _write_model(folder)
-        few, many = (_peak_mebibytes(folder, words, n) for n in (200, 2000))
+        few, many = (peak_mebibytes(folder, words, n) for n in (200, 2000))
     detail = f" ({many:,.0f} MiB / {few:,.0f} MiB)"
     yield Line("peak memory of analyze at 2,000 sequences / at 200", many / few, 1.05, detail)

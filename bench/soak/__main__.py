@@ -21,7 +21,6 @@ from queue import Empty, SimpleQueue
 from typing import IO, Any
 
 from bench.soak.clients import Asked, Client
-from bench.soak.subject import write_model
 from bench.soak.verdict import judged
 from bench.soak.watch import children, held
 
@@ -57,6 +56,8 @@ def main() -> int:
 
 def soak(folder: Path, minutes: float, n_clients: int, pause: float) -> None:
     """Start both, ask, look, and end both."""
+    from bench.soak.subject import write_model
+
     model, runs = folder / "model", folder / "runs"
     for old in (model, runs):
         shutil.rmtree(old, ignore_errors=True)

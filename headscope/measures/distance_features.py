@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor
 
+from headscope.measures.kernels.by_label import summed_by_label
 from headscope.measures.later import Later
 from headscope.measures.measure import MEASURES, LayerMeasure, Total
 from headscope.measures.per_sequence import mean_weights
@@ -66,6 +67,20 @@ def distance_features(
 ) -> Float[Tensor, "batch head feature"]:
     """Σ_q Σ_k pattern[q, k] · weights[q, k, feature]."""
     return pattern.flatten(2) @ weights
+
+
+def _features(view: View) -> Float[Tensor, "batch head feature"]:
+    """`distance_features`; on the processor every weight is read once and added to its feature."""
+    tokens = view.queries
+    if view.pattern.device.type != "cpu":
+        weights = view.once("distance/weights", lambda: feature_weights(tokens))
+        return distance_features(view.pattern, weights)
+    labels = view.once("distance/labels", lambda: feature_of_pair(tokens).to(torch.uint8).numpy())
+    found = summed_by_label(
+        view.pattern.numpy(), labels, len(FEATURES) + 1, torch.get_num_threads()
+    )
+    mean = found[..., : len(FEATURES)] / tokens.n_real.numpy()[:, None, None]
+    return torch.from_numpy(mean.astype(np.float32))
 
 
 def part_of(sequence: str, n_parts: int) -> int:
@@ -139,7 +154,6 @@ class DistanceFeatures(LayerMeasure):
 
     def look(self, view: View) -> Later[Bundle]:
         tokens = view.queries
-        weights = view.once("distance/weights", lambda: feature_weights(tokens))
         parts = view.once(
             f"distance/parts/{self.n_parts}",
             lambda: membership((e.sequence.id for e in view.batch.encoded), self.n_parts),
@@ -150,7 +164,7 @@ class DistanceFeatures(LayerMeasure):
                 [tokens.is_kind(k).any(dim=1).sum() for k in SPECIAL.values()]
             ).tolist(),
         )
-        return Later((distance_features(view.pattern, weights),), partial(_summed, parts, having))
+        return Later((_features(view),), partial(_summed, parts, having))
 
     def finish(self, total: Total) -> Result:
         names = ("stack", "layer", "head", "feature", "mean", "ci_low", "ci_high", "n")

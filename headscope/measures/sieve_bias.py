@@ -14,6 +14,7 @@ from pydantic import Field, field_validator, model_validator
 from torch import Tensor
 
 from headscope.errors import UsageError
+from headscope.measures.kernels.sparse_sieves import SparseSieves, sieve_scores
 from headscope.measures.later import Later
 from headscope.measures.measure import MEASURES, LayerMeasure, Place, Total
 from headscope.measures.roles import ROLES, Role, RoleBatch, RoleOptions
@@ -122,10 +123,21 @@ class SieveBias(LayerMeasure):
         return self
 
     def look(self, view: View) -> Later[Bundle]:
-        scores = sieve_bias(view.pattern, *self._weights(view))
+        scores = self._bias(view)
         ids = view.once("sieve/ids", lambda: [e.sequence.id for e in view.batch.encoded])
         # Rounding can leave a weight of -0 or a hair below; a share of attention is not negative.
         return Later((scores.clamp(min=0.0),), partial(self._value, ids))
+
+    def _bias(self, view: View) -> Float[Tensor, "batch head role"]:
+        """`sieve_bias`; on the processor only what lies in a sieve is read."""
+        weights, present = self._weights(view)
+        if view.pattern.device.type != "cpu":
+            return sieve_bias(view.pattern, weights, present)
+        kept: dict[int, SparseSieves] = view.once("sieve/sparse", dict)
+        if id(weights) not in kept:  # `_weights` keeps every table, so that ids stay theirs
+            kept[id(weights)] = SparseSieves.of(weights)
+        found = sieve_scores(view.pattern.numpy(), kept[id(weights)], torch.get_num_threads())
+        return torch.from_numpy(found).masked_fill(~present[:, None], torch.nan)
 
     def _value(self, ids: Sequence[str], found: NDArray[np.float64]) -> Bundle:
         parts: dict[str, Any] = {

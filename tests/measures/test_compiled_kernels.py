@@ -7,7 +7,9 @@ import pytest
 import torch
 
 from headscope.measures.kernels.row_entropy import row_entropies
+from headscope.measures.kernels.sparse_sieves import SparseSieves, sieve_scores
 from headscope.measures.kernels.strongest import strongest
+from headscope.measures.sieve_bias import sieve_bias
 from headscope.models.word_attention import Tokens, word_attention, word_units
 from headscope.models.word_maps import merged_maps
 
@@ -70,3 +72,16 @@ def test_strongest() -> None:
         for mine, theirs in zip(found, expected, strict=True):
             np.testing.assert_array_equal(mine, theirs)
     assert (strongest(words.numpy(), candidates.numpy(), 1)[0][0, 0] == -1).all()
+
+
+def test_sieves() -> None:
+    pattern = maps(3, 2, 17)
+    weights = torch.rand(3, 17 * 17, 5) * (torch.rand(3, 17 * 17, 5) < 0.1)
+    weights[1] = 0.0  # a sequence without any sieve
+    present = torch.ones(3, 5, dtype=torch.bool)
+    expected = sieve_bias(pattern, weights, present).numpy()
+    sparse = SparseSieves.of(weights)
+    for n_threads in (1, 3):
+        found = sieve_scores(pattern.numpy(), sparse, n_threads)
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
+    assert (found[1] == 0).all()

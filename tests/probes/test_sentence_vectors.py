@@ -137,13 +137,28 @@ def test_what_a_killed_process_left_is_cut_off(tmp_path: Path) -> None:
         cache.append(keys("a", "b"), rows(2))
     with (tmp_path / "c" / "rows.f16").open("ab") as file:
         file.write(b"\0" * 13)  # a row and a half without a key
-    with (tmp_path / "c" / "keys.b16").open("r+b") as file:
-        file.truncate(16 + 5)  # and half of a key lost
+    with (tmp_path / "c" / "keys.b24").open("r+b") as file:
+        file.truncate(24 + 5)  # and half of a key lost
     with VectorCache.open(tmp_path / "c", LAYOUT, {"model": "m"}) as cache:
         assert len(cache) == 1
         assert text_key("b") not in cache
         cache.append(keys("b"), rows(2)[1:])
         np.testing.assert_allclose(cache.rows(), rows(2), rtol=1e-3)
+
+
+@pytest.mark.parametrize("name", ["rows.f16", "keys.b24"])
+def test_a_row_that_was_damaged_is_computed_again(tmp_path: Path, name: str) -> None:
+    with VectorCache.open(tmp_path / "c", LAYOUT, {"model": "m"}) as cache:
+        cache.append(keys("a", "b", "c"), rows(3))
+    file = tmp_path / "c" / name
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1  # in the middle: the second row, or its key
+    file.write_bytes(content)
+    with VectorCache.open(tmp_path / "c", LAYOUT, {"model": "m"}) as cache:
+        assert [text_key(text) in cache for text in "abc"] == [True, False, True]
+        cache.append(keys("b"), rows(3)[1:2])
+        found = cache.rows()[cache.index(keys("a", "b", "c"))]
+        np.testing.assert_allclose(found, rows(3), rtol=1e-3)
 
 
 def test_numbers_too_large_for_float16_are_cut_and_counted(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ from transformers import BertConfig, BertForMaskedLM, PreTrainedTokenizerFast
 from headscope.corpora import Corpus
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-STEPS = "0,25,50,100,150,250,400,550,750,1000"
+STEPS = "0,10,25,50,75,100,150,200,300,400"
 
 
 def train_tokenizer(texts: list[str], size: int) -> PreTrainedTokenizerFast:
@@ -77,13 +77,13 @@ def main() -> None:
     parser.add_argument("files", nargs="+")
     parser.add_argument("-o", "--output", type=Path, required=True)
     parser.add_argument("--steps", default=STEPS)
-    parser.add_argument("--layers", type=int, default=3)
+    parser.add_argument("--layers", type=int, default=2)
     parser.add_argument("--heads", type=int, default=4)
-    parser.add_argument("--hidden", type=int, default=128)
-    parser.add_argument("--vocabulary", type=int, default=3000)
-    parser.add_argument("--length", type=int, default=40)
-    parser.add_argument("--batch", type=int, default=24)
-    parser.add_argument("--rate", type=float, default=1e-3)
+    parser.add_argument("--hidden", type=int, default=64)
+    parser.add_argument("--vocabulary", type=int, default=150)
+    parser.add_argument("--length", type=int, default=64)
+    parser.add_argument("--batch", type=int, default=16)
+    parser.add_argument("--rate", type=float, default=3e-3)
     parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args()
     transformers.utils.logging.disable_progress_bar()
@@ -143,7 +143,8 @@ def main() -> None:
         optimizer.step()
         schedule.step()
         optimizer.zero_grad()
-        running = float(loss) if not running else 0.95 * running + 0.05 * float(loss)
+        now = float(loss.detach())
+        running = 0.95 * running + 0.05 * now if running else now
     n_tokens = sum(map(len, rows))
     told = {"texts": len(rows), "tokens": n_tokens, "vocabulary": len(tokenizer),
             "parameters": model.num_parameters(), "history": history}  # fmt: skip

@@ -70,6 +70,29 @@ def test_no_head_parses_overall(ask: Any) -> None:
     assert ask("no_head_parses_overall", best("all", 0.5, 0.26, 900)).verdict == "cannot tell"
 
 
+def resting(attention: list[float], gradient: list[float]) -> Tables:
+    """Two layers of one head: what [SEP] gets, and how the loss reacts to it; others 1."""
+    n = len(attention)
+    return {
+        "surface": {
+            "layer": list(range(n)), "head": [0] * n, "target": ["sep"] * n, "mean": attention,
+            "ci_low": attention, "ci_high": attention, "n": [9] * n,
+        },
+        "gradient": {
+            "layer": [*range(n)] * 2, "head": [0] * 2 * n, "target": ["sep"] * n + ["other"] * n,
+            "mean_abs": [*gradient, *[1.0] * n], "n": [9] * 2 * n,
+        },
+    }  # fmt: skip
+
+
+def test_resting_is_judged_where_heads_rest(ask: Any) -> None:
+    quiet = ask("resting_does_not_matter", resting([0.1, 0.9], [1.0, 0.1]))
+    assert (quiet.verdict, quiet.value) == ("holds", pytest.approx(0.1))
+    # little reaction where nobody looks does not count
+    loud = ask("resting_does_not_matter", resting([0.1, 0.9], [0.1, 1.0]))
+    assert (loud.verdict, loud.value) == ("does not hold", pytest.approx(1.0))
+
+
 def roles(p_values: list[float], **assigned: list[bool]) -> Tables:
     """A model of 3 layers × 2 heads; the heads that have each role, in order."""
     places = heads(3, 2)

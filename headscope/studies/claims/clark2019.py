@@ -98,35 +98,36 @@ def sep_looks_at_sep(runs: list[Labelled]) -> Finding:
     paper=f"{PAPER}, §3.2, Figure 3",
     says="Where heads rest on a delimiter, the loss hardly reacts to that attention",
     found="gradients for [SEP] become very small from layer 5 of 12 on",
-    rule="in the half of the layers that look most at [SEP] or [CLS], the gradient there is at "
-    "most half of that of other tokens",
+    rule="for the delimiter that gets most attention, in the half of the layers that give it most, "
+    "the gradient is at most half of that of other tokens",
 )
 def resting_does_not_matter(runs: list[Labelled]) -> Finding:
-    """The delimiter that gets the most gradient-free attention is chosen by the surface if known.
+    """Which delimiter, and which layers, is decided by attention alone, before gradients are seen.
 
     Gradients of the model's own loss where it has one, else of a task's.
     """
     own = [one for one in runs if "gradient" in one.run.tables]
     found = rows((own or runs)[0], "gradient")
-    kinds = {r["target"] for r in found}
-    ratios: dict[str, list[float]] = {}
-    for kind in ("sep", "cls", "first"):
-        if kind in kinds:
-            mine = by_layer([r for r in found if r["target"] == kind], "mean_abs")
-            other = by_layer([r for r in found if r["target"] == "other"], "mean_abs")
-            ratios[kind] = [a / b if b else math.nan for a, b in zip(mine, other, strict=True)]
-    if not ratios:
+    looked = rows(next((one for one in runs if "surface" in one.run.tables), runs[0]), "surface")
+    kinds = {r["target"] for r in found} & {r["target"] for r in looked}
+    drawn = {
+        kind: by_layer([r for r in looked if r["target"] == kind], "mean")
+        for kind in ("sep", "cls", "first")
+        if kind in kinds
+    }
+    if not drawn:
         raise NoDataError("the model has no delimiter to rest on")
-    rest = min(ratios, key=lambda kind: mean(ratios[kind][1:] or ratios[kind]))
-    layers = sorted(ratios[rest])[: max(1, len(ratios[rest]) // 2)]
+    rest = max(drawn, key=lambda kind: max(drawn[kind]))
+    order = sorted(range(len(drawn[rest])), key=lambda i: -drawn[rest][i])
+    layers = sorted(order[: max(1, len(order) // 2)])
+    mine = by_layer([r for r in found if r["target"] == rest], "mean_abs")
+    other = by_layer([r for r in found if r["target"] == "other"], "mean_abs")
+    ratio = mean([mine[i] / other[i] if other[i] else math.nan for i in layers])
     here = (
-        f"to {_token(rest)} {mean(layers):.2f} times as much as to other tokens in the half of the "
-        f"layers where it is least ("
-        + ", ".join(f"{_token(k)} {mean(v):.2f} over all layers" for k, v in ratios.items())
-        + ")"
+        f"to {_token(rest)} {ratio:.2f} times as much as to other tokens, in layers "
+        f"{', '.join(str(i + 1) for i in layers)}, which give it most attention"
     )
-    verdict = yes(mean(layers) <= 0.5)
-    return Finding(verdict, here, mean(layers), n=int(found[0]["n"]), of="sequences")
+    return Finding(yes(ratio <= 0.5), here, ratio, n=int(found[0]["n"]), of="sequences")
 
 
 def _token(kind: str) -> str:
@@ -181,8 +182,7 @@ def _relation(runs: list[Labelled], names: list[str]) -> Finding:
         f"{percent(row['accuracy'])} (head {head(row)}, {row['relation']}; best fixed distance "
         f"{percent(row['baseline'])}); {percent(apart)} on sentences it was not chosen by"
     )
-    verdict = yes(False) if apart <= base else above(low, max(high, base + 1e-9), base)
-    return Finding(verdict, here, apart, low, high, row["n"], "words")
+    return Finding(above(low, high, base), here, apart, low, high, row["n"], "words")
 
 
 _RULE = (

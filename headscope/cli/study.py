@@ -132,7 +132,7 @@ def _carry_out(
                 made,
                 output,
                 progress=progress,
-                say=lambda line: quiet or _tell(line),
+                say=_silent if quiet else _tell,
                 executor=executor,
                 device=device,
             )
@@ -141,6 +141,10 @@ def _carry_out(
     except KeyboardInterrupt:
         typer.echo("headscope: interrupted; the same command goes on", err=True)
         raise typer.Exit(130) from None
+
+
+def _silent(line: str) -> None:
+    """Nobody listens."""
 
 
 def _tell(line: str) -> None:

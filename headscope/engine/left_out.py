@@ -28,7 +28,7 @@ class BrokenRowsError(Exception):
         super().__init__(f"broken rows in layer {view.layer + 1}")
         self.place = Place(view.stack, view.layer)
         flags = broken.cpu().numpy()
-        bad = [one for one, is_bad in zip(view.batch.encoded, flags.any(1), strict=True) if is_bad]
+        bad = [view.batch.encoded[i] for i in np.flatnonzero(flags.any(axis=1))]
         self._bad = {id(one) for one in bad}
         self.counted: Value = Bundle(
             {

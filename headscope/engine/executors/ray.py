@@ -235,7 +235,7 @@ class RayExecutor(Executor):
 
         if self._told is None or self._told[0] is not job:
             _by_value(cloudpickle)
-            content = cloudpickle.dumps(job)
+            content: bytes = cloudpickle.dumps(job)  # type: ignore[no-untyped-call]
             self._ray(len(content))
             self._told = (job, uuid.uuid4().hex, ray.put(content))
         return ray, self._told[1], [self._told[2]]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import torch
 
+from headscope.measures.roles import ROLES
 from headscope.models import LoadedModel
 from tests.planted import planted
 
@@ -15,6 +17,16 @@ _BESIDE = Path(__file__).resolve().parents[2] / "shared"
 
 # two workers on two cores: more threads would only wait for each other
 torch.set_num_threads(1)
+
+
+@pytest.fixture(autouse=True)
+def _no_role_stays() -> Iterator[None]:
+    """What a test registers as a role of its own is gone after it: other runs would ask for it."""
+    known = {name: ROLES[name] for name in ROLES}
+    yield
+    if len(ROLES) != len(known):
+        ROLES._units.clear()
+        ROLES._units.update(known)
 
 
 def _folder(variable: str, name: str) -> Path:

@@ -25,7 +25,8 @@ from tests.planted import VOCABULARY, planted
 
 FINE = ["the cat sat", "a cat saw the bird", "the old cat ran and sat"]
 BROKEN = ["the dog sat", "the dog saw a cat"]
-BY_PATTERN = [n for n, kind in MEASURES.items() if kind.default]
+#: Measures that need no annotation; the rule is the same for all.
+BY_PATTERN = [n for n, kind in MEASURES.items() if kind.default and not kind.needs]
 
 
 def poisoned(value: float) -> LoadedModel:
@@ -98,9 +99,6 @@ def test_tokens_that_may_see_nothing(planted_bert: LoadedModel) -> None:
 @pytest.mark.parametrize("name", BY_PATTERN)
 def test_no_measure_ever_sees_them(name: str, planted_bert: LoadedModel) -> None:
     """Also one that would take a maximum of NaN for an answer."""
-    kind = MEASURES[name]
-    if kind.needs:
-        pytest.skip("needs annotations; the rule is the same for all")
     values = run_shard(
         poisoned(math.nan), choose_measures([name]), encoded(planted_bert, BROKEN), Settings()
     )

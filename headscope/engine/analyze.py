@@ -208,7 +208,8 @@ def _notes(plan: Plan, settings: Mapping[str, Any]) -> list[str]:
     counts, notes = plan.counts, []
     if layers := settings.get("layers"):
         listed = ", ".join(map(str, layers))
-        notes.append(f"only layer{'s' * (len(layers) > 1)} {listed} were looked at, by request")
+        which = f"layers {listed} were" if len(layers) > 1 else f"layer {listed} was"
+        notes.append(f"only {which} looked at, by request")
     limit = settings["max_tokens"]
     if counts["n_cut"]:
         notes.append(

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import ClassVar
+
+import numpy as np
 
 from bench.ratio import Line, alternated
 from bench.subject import bare_pass, bert_base
@@ -10,11 +13,25 @@ from headscope.corpora import shipped_corpus
 from headscope.engine import Settings, choose_measures
 from headscope.engine.plan import encoder_for
 from headscope.engine.shard import run_shard
-from headscope.models import LoadedModel, load
-from headscope.types import Encoded, Facts, FactsBuilder
+from headscope.measures import LayerMeasure, Total
+from headscope.models import LoadedModel, View, load
+from headscope.types import Encoded, Facts, FactsBuilder, Result
+from headscope.values import Counts
 
 SETTINGS = Settings()
 N_TEXTS = 24
+
+
+class Nothing(LayerMeasure):
+    """Asks for every layer and looks at none: what is left is the cost of the tap."""
+
+    name: ClassVar[str] = "nothing"
+
+    def observe(self, view: View) -> Counts:
+        return Counts(np.zeros((view.n_heads, 1), np.int64))
+
+    def finish(self, total: Total) -> Result:
+        return Result({})
 
 
 def subject() -> tuple[LoadedModel, list[Encoded], Facts]:
@@ -36,7 +53,7 @@ def lines() -> Iterator[Line]:
         bare_pass(model, encoded)
 
     def nothing() -> None:
-        run_shard(model, [], encoded, SETTINGS, facts)
+        run_shard(model, [Nothing()], encoded, SETTINGS, facts)
 
     n_tokens = sum(one.n_tokens for one in encoded) // len(encoded)
     yield Line(

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor
 
-from headscope.measures.kernels.by_label import summed_by_label
+from headscope.measures.kernels.by_label import LabelRuns, summed_by_label
 from headscope.measures.later import Later
 from headscope.measures.measure import MEASURES, LayerMeasure, Total
 from headscope.measures.per_sequence import mean_weights
@@ -75,12 +75,14 @@ def _features(view: View) -> Float[Tensor, "batch head feature"]:
     if view.pattern.device.type != "cpu":
         weights = view.once("distance/weights", lambda: feature_weights(tokens))
         return distance_features(view.pattern, weights)
-    labels = view.once("distance/labels", lambda: feature_of_pair(tokens).to(torch.uint8).numpy())
-    found = summed_by_label(
-        view.pattern.numpy(), labels, len(FEATURES) + 1, torch.get_num_threads()
-    )
+    runs = view.once("distance/runs", lambda: _runs(tokens))
+    found = summed_by_label(view.pattern.numpy(), runs, len(FEATURES) + 1, torch.get_num_threads())
     mean = found[..., : len(FEATURES)] / tokens.n_real.numpy()[:, None, None]
     return torch.from_numpy(mean.astype(np.float32))
+
+
+def _runs(tokens: Tokens) -> LabelRuns:
+    return LabelRuns.of(feature_of_pair(tokens).to(torch.uint8).numpy())
 
 
 def part_of(sequence: str, n_parts: int) -> int:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import torch
@@ -23,6 +23,8 @@ from headscope.models import View
 from headscope.stats import log_bets, log_e_value
 from headscope.types import Encoded, Result
 from headscope.values import Bundle, Moments, Sample, Sum
+
+T = TypeVar("T")
 
 
 def sieve_weights(
@@ -130,14 +132,10 @@ class SieveBias(LayerMeasure):
 
     def _bias(self, view: View) -> Float[Tensor, "batch head role"]:
         """`sieve_bias`; on the processor only what lies in a sieve is read."""
-        weights, present = self._weights(view)
         if view.pattern.device.type != "cpu":
-            return sieve_bias(view.pattern, weights, present)
-        kept: dict[int, SparseSieves] = view.once("sieve/sparse", dict)
-        if id(weights) not in kept:  # `_weights` keeps every table, so that ids stay theirs
-            kept[id(weights)] = SparseSieves.of(weights)
-        found = sieve_scores(view.pattern.numpy(), kept[id(weights)], torch.get_num_threads())
-        return torch.from_numpy(found).masked_fill(~present[:, None], torch.nan)
+            return sieve_bias(view.pattern, *self._built(view, sieve_weights))
+        sparse = self._built(view, lambda s, a: SparseSieves.of(s.numpy(), a.numpy()))
+        return torch.from_numpy(sieve_scores(view.pattern.numpy(), sparse, torch.get_num_threads()))
 
     def _value(self, ids: Sequence[str], found: NDArray[np.float64]) -> Bundle:
         parts: dict[str, Any] = {
@@ -148,15 +146,15 @@ class SieveBias(LayerMeasure):
             parts["bets"] = Sum(log_bets(found, self.decide_at))
         return Bundle(parts)
 
-    def _weights(self, view: View) -> tuple[Tensor, Tensor]:
+    def _built(self, view: View, build: Callable[[Tensor, Tensor], T]) -> T:
         """Built once per batch; again only where layers may see different keys (local windows)."""
         allowed = view.allowed[:, 0] & view.queries.real[:, :, None] & view.keys.real[:, None, :]
-        built: list[tuple[Tensor, tuple[Tensor, Tensor]]] = view.once("sieve/weights", list)
-        for seen, weights in built:
+        known: list[tuple[Tensor, T]] = view.once("sieve/weights", list)
+        for seen, built in known:
             if torch.equal(seen, allowed):
-                return weights
-        fresh = sieve_weights(view.once("sieve/sieves", lambda: self._sieves(view)), allowed)
-        built.append((allowed, fresh))
+                return built
+        fresh = build(view.once("sieve/sieves", lambda: self._sieves(view)), allowed)
+        known.append((allowed, fresh))
         return fresh
 
     def _sieves(self, view: View) -> Bool[Tensor, "batch role query key"]:

@@ -9,7 +9,7 @@ import torch
 from headscope.measures.kernels.row_entropy import row_entropies
 from headscope.measures.kernels.sparse_sieves import SparseSieves, sieve_scores
 from headscope.measures.kernels.strongest import strongest
-from headscope.measures.sieve_bias import sieve_bias
+from headscope.measures.sieve_bias import sieve_bias, sieve_weights
 from headscope.models.word_attention import Tokens, word_attention, word_units
 from headscope.models.word_maps import merged_maps
 
@@ -76,12 +76,13 @@ def test_strongest() -> None:
 
 def test_sieves() -> None:
     pattern = maps(3, 2, 17)
-    weights = torch.rand(3, 17 * 17, 5) * (torch.rand(3, 17 * 17, 5) < 0.1)
-    weights[1] = 0.0  # a sequence without any sieve
-    present = torch.ones(3, 5, dtype=torch.bool)
-    expected = sieve_bias(pattern, weights, present).numpy()
-    sparse = SparseSieves.of(weights)
+    sieves = torch.rand(3, 5, 17, 17) < 0.1
+    sieves[1] = False  # a sequence that lacks all roles
+    allowed = torch.ones(17, 17, dtype=torch.bool).tril().expand(3, 17, 17)
+    expected = sieve_bias(pattern, *sieve_weights(sieves, allowed)).numpy()
+    sparse = SparseSieves.of(sieves.numpy(), allowed.numpy())
     for n_threads in (1, 3):
         found = sieve_scores(pattern.numpy(), sparse, n_threads)
         np.testing.assert_allclose(found, expected, rtol=1e-5)
-    assert (found[1] == 0).all()
+    assert np.isnan(found[1]).all()
+    assert np.isfinite(found[0]).all()

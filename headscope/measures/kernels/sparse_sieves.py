@@ -10,62 +10,82 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 from numpy.typing import NDArray
-from torch import Tensor
 
 from headscope.models.compiled import compiled, in_parts
 
 
 @dataclass(frozen=True, eq=False)
 class SparseSieves:
-    """What weighs something: for sequence b the entries `starts[b]` up to `starts[b + 1]`."""
+    """The keys of every token's sieve: row (b, r, q) has `keys[starts[row] : starts[row + 1]]`.
+
+    `weights[b, r, q]` is what each of them is worth, `present[b, r]` whether a text has the role.
+    """
 
     starts: NDArray[np.int64]
-    pairs: NDArray[np.int64]
-    roles: NDArray[np.int64]
-    weights: NDArray[np.float32]
-    n_roles: int
+    keys: NDArray[np.int32]
+    weights: NDArray[np.float64]
+    present: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, weights: Float[Tensor, "batch pair role"]) -> SparseSieves:
-        """The entries of a dense table that are not 0."""
-        batch, pair, role = weights.nonzero(as_tuple=True)
-        starts = np.searchsorted(batch.numpy(), np.arange(len(weights) + 1))
-        found = weights[batch, pair, role].numpy()
-        return cls(starts, pair.numpy(), role.numpy(), found, weights.shape[2])
+    def of(cls, sieves: NDArray[np.bool_], allowed: NDArray[np.bool_]) -> SparseSieves:
+        """From `sieves[batch, role, query, key]` and the keys that each query may see at all.
+
+        The weights are those of `sieve_weights`: n(q) / (|S(q)| · |T|).
+
+        >>> found = SparseSieves.of(np.eye(2, k=-1, dtype=bool)[None, None], np.ones((1, 2, 2), bool))
+        >>> found.starts.tolist(), found.keys.tolist(), found.weights.tolist()
+        ([0, 0, 1], [0], [[[0.0, 2.0]]])
+        """
+        chosen = sieves & allowed[:, None]
+        size = np.count_nonzero(chosen, axis=-1)
+        n_rows = np.count_nonzero(size, axis=-1)
+        n_seen = np.count_nonzero(allowed, axis=-1)[:, None]
+        share = np.where(size > 0, n_seen / np.maximum(size * n_rows[..., None], 1), 0.0)
+        keys = np.flatnonzero(chosen) % chosen.shape[-1]
+        starts = np.concatenate([[0], np.cumsum(size)])
+        return cls(starts, keys.astype(np.int32), share, n_rows > 0)
 
 
 def sieve_scores(
     pattern: NDArray[np.float32], sieves: SparseSieves, n_threads: int
 ) -> NDArray[np.float32]:
-    """score[batch, head, role] = Σ over pairs of weight[pair, role] · pattern[head, pair].
+    """score[batch, head, role] = Σ over queries of weight · Σ over its sieve of pattern[head].
 
-    >>> import torch
-    >>> weights = torch.tensor([[[0.0], [2.0], [0.0], [1.0]]])
-    >>> pattern = np.array([[[[0.5, 0.5], [0.25, 0.75]]]], np.float32)
-    >>> sieve_scores(pattern, SparseSieves.of(weights), 1).tolist()
-    [[[1.75]]]
+    NaN where a text lacks the role.
+
+    >>> previous = SparseSieves.of(
+    ...     np.eye(2, k=-1, dtype=bool)[None, None], np.ones((1, 2, 2), bool)
+    ... )
+    >>> sieve_scores(np.array([[[[0.5, 0.5], [0.25, 0.75]]]], np.float32), previous, 1).tolist()
+    [[[0.5]]]
     """
     n_batch, n_heads = pattern.shape[:2]
-    flat = np.ascontiguousarray(pattern, np.float32).reshape(n_batch, n_heads, -1)
-    out = np.zeros((n_batch, n_heads, sieves.n_roles))
-    parts = (sieves.starts, sieves.pairs, sieves.roles, sieves.weights)
+    whole = np.ascontiguousarray(pattern, np.float32)
+    out = np.zeros((n_batch, n_heads, sieves.weights.shape[1]))
 
     def part(first: int, last: int) -> None:
-        _scores(flat, *parts, out, first, last)
+        _scores(whole, sieves.starts, sieves.keys, sieves.weights, out, first, last)
 
     in_parts(part, n_batch * n_heads, n_threads)
+    out[np.broadcast_to(~sieves.present[:, None], out.shape)] = np.nan
     return out.astype(np.float32)
 
 
 @compiled
 def _scores(
-    flat: Any, starts: Any, pairs: Any, roles: Any, weights: Any, out: Any, first: int, last: int
+    pattern: Any, starts: Any, keys: Any, weights: Any, out: Any, first: int, last: int
 ) -> None:
-    n_heads = flat.shape[1]
+    n_heads, n_query = pattern.shape[1], pattern.shape[2]
+    n_roles = weights.shape[1]
     for task in range(first, last):
         batch, head = task // n_heads, task % n_heads
-        mine, into = flat[batch, head], out[batch, head]
-        for i in range(starts[batch], starts[batch + 1]):
-            into[roles[i]] += weights[i] * mine[pairs[i]]
+        for role in range(n_roles):
+            row = (batch * n_roles + role) * n_query
+            for query in range(n_query):
+                if starts[row + query] == starts[row + query + 1]:
+                    continue
+                mine, total = pattern[batch, head, query], 0.0
+                for i in range(starts[row + query], starts[row + query + 1]):
+                    total += mine[keys[i]]
+                out[batch, head, role] += weights[batch, role, query] * total

@@ -33,7 +33,8 @@ class SparseSieves:
 
         The weights are those of `sieve_weights`: n(q) / (|S(q)| · |T|).
 
-        >>> found = SparseSieves.of(np.eye(2, k=-1, dtype=bool)[None, None], np.ones((1, 2, 2), bool))
+        >>> previous = np.eye(2, k=-1, dtype=bool)[None, None]
+        >>> found = SparseSieves.of(previous, np.ones((1, 2, 2), bool))
         >>> found.starts.tolist(), found.keys.tolist(), found.weights.tolist()
         ([0, 0, 1], [0], [[[0.0, 2.0]]])
         """

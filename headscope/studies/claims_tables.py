@@ -125,6 +125,17 @@ def yes(holds: bool) -> Verdict:
     return "holds" if holds else "does not hold"
 
 
+def weakest(*verdicts: Verdict) -> Verdict:
+    """The verdict of a rule with several parts: all must hold, and one that does not decides.
+
+    >>> weakest("holds", "cannot tell"), weakest("cannot tell", "does not hold")
+    ('cannot tell', 'does not hold')
+    """
+    if "does not hold" in verdicts:
+        return "does not hold"
+    return "cannot tell" if "cannot tell" in verdicts else "holds"
+
+
 def together(verdicts: Sequence[Verdict], most: float = 0.5) -> Verdict:
     """One verdict for several runs: what more than `most` of those that can tell say.
 

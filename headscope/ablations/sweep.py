@@ -15,6 +15,7 @@ from headscope.ablations.shortcut import Shortcut
 from headscope.models import EDITS, Batch, Edit, LoadedModel, Tap
 from headscope.models.batching import length_sorted_by
 from headscope.tasks import Prepared, Task
+from headscope.tasks.finite_answers import check_answers
 from headscope.types import HeadId
 
 Floats = NDArray[np.float64]
@@ -100,11 +101,13 @@ class Sweep:
                 self._try(tap, batch, output)
             else:
                 output = tap.forward(batch)
+            check_answers(output, batch.source.real, part)
             baseline = self.task.answers(output, labels, part)
             for group in self._groups(ablations, batch):
                 edits = [self.edit(ablations[i].heads | standing) for i in group]
                 output = self._run(tap, batch, edits, min(ablations[i].first_layer for i in group))
                 many = labels.repeat(len(group), *[1] * (labels.ndim - 1))
+                check_answers(output, batch.source.real.repeat(len(group), 1), part * len(group))
                 found = self.task.answers(output, many, part * len(group))
                 values[group] = found.reshape(len(group), len(part), -1)
                 advance(len(group) * len(part))

@@ -14,7 +14,7 @@ from headscope.engine.early_stopping import LOOK_EVERY, Watch, with_evidence
 from headscope.engine.executor import Executor
 from headscope.engine.executors.local import LocalExecutor
 from headscope.engine.layers import chosen_layers
-from headscope.engine.left_out import told
+from headscope.engine.left_out import without_broken
 from headscope.engine.plan import Plan, applicable, encoder_for, make_plan
 from headscope.engine.progress import Progress, Silent
 from headscope.engine.settings import Settings
@@ -106,18 +106,13 @@ def analyze(
             n_shards = run_shards(executor, job, corpus, plan, writer, progress, watch=watch)
             measured = time.monotonic()
             values = sum_values(writer, n_shards)
-            n_left_out, notes = told(values, plan.counts["n_sequences"])
-            results = finish(chosen, layout, values)
             timings = {"plan_seconds": planned - started, "pass_seconds": measured - planned}
             request = writer.record.request.model_copy(update={"engine": _engine(executor, model)})
             done = writer.record.updated(timings=timings, request=request)
             if watch is not None:
                 done = stopped_record(done, watch, plan, n_shards)
-            if n_left_out:
-                left = done.counts["n_sequences"] - n_left_out
-                counts = {**done.counts, "n_sequences": left, "n_left_out": n_left_out}
-                done = done.updated(counts=counts, notes=[*done.notes, *notes])
-            writer.complete(results, done)
+            done = without_broken(done, values)
+            writer.complete(finish(chosen, layout, values), done)
     run = open_run(output)
     if not (run.path / "report.html").exists():
         progress.stage("Reading the tables")

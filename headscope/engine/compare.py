@@ -18,6 +18,7 @@ from headscope.engine.compare_record import comparison_record
 from headscope.engine.compare_tables import compared_clusters, compared_tables, similarity_table
 from headscope.engine.executor import Advance, Executor, Packed
 from headscope.engine.executors.local import LocalExecutor
+from headscope.engine.left_out import LEFT_OUT, BrokenRowsError, checked, without_broken
 from headscope.engine.lockstep import in_lockstep
 from headscope.engine.plan import Plan, applicable, encoder_for, make_plan
 from headscope.engine.progress import Progress, Silent
@@ -95,9 +96,9 @@ def compare_models(
             job = CompareJob(models, measures, encoders[0], settings, plan.facts)
             run_shards(executor, job, corpus, plan, writer, progress, title="Comparing heads")
             values = sum_values(writer, len(plan.shards))
-            results = _finish(values, before, after, measures)
             seconds = {"pass_seconds": time.monotonic() - started}
-            writer.complete(results, writer.record.updated(timings=seconds))
+            done = without_broken(writer.record.updated(timings=seconds), values)
+            writer.complete(_finish(values, before, after, measures), done)
     run = open_run(output)
     if not (run.path / "report.html").exists():
         progress.stage("Drawing the report")
@@ -151,10 +152,29 @@ def observe_together(
     encoded: Sequence[Encoded],
     facts: Facts | None = None,
 ) -> Values:
-    """The values of one batch: similarities, and every measure's of the first two models."""
+    """The values of one batch: similarities, and every measure's of the first two models.
+
+    A sequence to which any of the models has broken rows is left out of it all, and counted.
+    """
+    try:
+        return _observe_whole(models, measures, encoded, facts)
+    except BrokenRowsError as error:
+        rest = error.rest(encoded)
+        values = observe_together(models, measures, rest, facts) if rest else {}
+        add(values, {(LEFT_OUT, error.place): error.counted})
+        return values
+
+
+def _observe_whole(
+    models: Sequence[LoadedModel],
+    measures: Sequence[LayerMeasure],
+    encoded: Sequence[Encoded],
+    facts: Facts | None,
+) -> Values:
     values: Values = {}
 
     def observe(views: list[View]) -> None:
+        views = [checked(view) for view in views]
         first, *others = views
         place = Place(first.stack, first.layer)
         real = first.queries.real, first.keys.real

@@ -13,6 +13,7 @@ from headscope.errors import ModelError
 from headscope.measures import Place
 from headscope.models import View
 from headscope.models.broken_rows import broken_heads
+from headscope.store import RunRecord
 from headscope.types import Encoded, HeadId
 from headscope.values import Bundle, Counts, Example, TopK, Value
 
@@ -49,6 +50,16 @@ def checked(view: View) -> View:
     if broken is not None:
         raise BrokenRowsError(view, broken)
     return view
+
+
+def without_broken(record: RunRecord, values: Mapping[tuple[str, Place], Value]) -> RunRecord:
+    """The record of a pass, with a count and a note of what was left out."""
+    n_planned = record.counts["n_sequences"]
+    n_left_out, notes = told(values, n_planned)
+    if not n_left_out:
+        return record
+    counts = {"n_sequences": n_planned - n_left_out, "n_left_out": n_left_out}
+    return record.updated(counts={**record.counts, **counts}, notes=[*record.notes, *notes])
 
 
 def told(values: Mapping[tuple[str, Place], Value], n_sequences: int) -> tuple[int, list[str]]:

@@ -79,7 +79,8 @@ def sentence_vectors(
 
     `z` is a head's output before the output projection. The hidden state is what a layer hands to
     the next one; of the last layer it is the model's output, behind its last normalisation in
-    families that have one there (GPT-2, Llama). Source: Jo & Myaeng (2020), §3, h_{i,j} and z_i.
+    families that have one there (GPT-2, Llama). A row that is not finite is refused (`ModelError`).
+    Source: Jo & Myaeng (2020), §3, h_{i,j} and z_i.
     """
     stack = reading_stack(model)
     heads: dict[int, Tensor] = {}
@@ -98,7 +99,21 @@ def sentence_vectors(
         tuple((one.shape[-1],) * one.shape[1] for one in z),
         tuple(one.shape[-1] for one in layers),
     )
-    return torch.cat([*(one.flatten(1) for one in z), *layers], dim=1), layout
+    rows = torch.cat([*(one.flatten(1) for one in z), *layers], dim=1)
+    _check_finite(rows, batch, model.name)
+    return rows, layout
+
+
+def _check_finite(rows: Float[Tensor, "batch width"], batch: Batch, name: str) -> None:
+    if bool(rows.sum().isfinite()):
+        return
+    broken = (~rows.isfinite().all(dim=1)).tolist()
+    ids = [one.sequence.id for one, bad in zip(batch.encoded, broken, strict=True) if bad]
+    if ids:
+        raise ModelError(
+            f"{name}: the vectors of {len(ids)} of {len(broken)} texts are not finite (first: "
+            f"{ids[0]}). The weights may be damaged, or the numbers too large for their type"
+        )
 
 
 def _hidden_states(output: Any, stack: Stack, n_layers: int, name: str) -> list[Tensor]:

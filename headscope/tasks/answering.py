@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from headscope.models import LoadedModel
 from headscope.models.batching import length_sorted_by
 from headscope.tasks.example import Prepared
+from headscope.tasks.finite_answers import check_answers
 from headscope.tasks.task import Task
 
 
@@ -22,7 +23,10 @@ def answer(
     batch_tokens: int = 4096,
     advance: Callable[[int], None] = lambda n: None,
 ) -> NDArray[np.float64]:
-    """The answers of a model in evaluation mode, in the order of the examples."""
+    """The answers of a model in evaluation mode, in the order of the examples.
+
+    Scores that are not finite are refused (`ModelError`).
+    """
     found = np.full((len(prepared), len(task.columns)), np.nan)
     training = model.model.training
     model.model.eval()
@@ -34,6 +38,7 @@ def answer(
             batch, labels = task.inputs(model, part)
             with torch.inference_mode():
                 output = model.model(**batch.inputs)
+            check_answers(output, batch.source.real, part)
             found[chosen] = task.answers(output, labels, part)
             advance(len(part))
     finally:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,13 +13,18 @@ import torch
 
 from headscope.corpora import Corpus
 from headscope.engine import Settings, analyze, choose_measures
+from headscope.engine.compare import compare_models
 from headscope.engine.left_out import LEFT_OUT, told
 from headscope.engine.plan import encoder_for
 from headscope.engine.shard import run_shard
 from headscope.errors import ModelError
 from headscope.measures import MEASURES
-from headscope.models import LoadedModel
+from headscope.models import LoadedModel, collate
 from headscope.models.broken_rows import broken_heads, is_distribution
+from headscope.probes.head_vectors import sentence_vectors
+from headscope.tasks import Prepared
+from headscope.tasks.example import Example
+from headscope.tasks.finite_answers import check_answers
 from headscope.types import Encoded, Sequence
 from headscope.values import Counts
 from tests.planted import VOCABULARY, planted
@@ -106,7 +112,7 @@ def test_no_measure_ever_sees_them(name: str, planted_bert: LoadedModel) -> None
 
 
 def test_broken_padding_is_nobodys(planted_bert: LoadedModel) -> None:
-    from headscope.models import Tap, collate
+    from headscope.models import Tap
 
     texts = encoded(planted_bert, FINE)
     seen = []
@@ -145,3 +151,55 @@ def test_the_count_survives_a_checkpoint() -> None:
     again = unpack(*pack({"x": values[key]}))["x"]
     both = again + values[key]
     assert int(both.part("sequences", Counts).counts) == 4
+
+
+def test_a_comparison_leaves_out_what_either_model_cannot_read(
+    planted_bert: LoadedModel, tmp_path: Path
+) -> None:
+    for name, texts in (("mixed", [*FINE, *BROKEN]), ("fine", FINE)):
+        (tmp_path / f"{name}.txt").write_text("".join(f"{t}\n" for t in texts))
+    for models in ((planted_bert, poisoned(math.nan)), (poisoned(math.nan), planted_bert)):
+        runs = {}
+        for name in ("mixed", "fine"):
+            out = tmp_path / f"{name}-{models[0] is planted_bert}"
+            runs[name] = compare_models(*models, Corpus(tmp_path / f"{name}.txt"), out)
+        assert runs["mixed"].record.counts["n_left_out"] == 2
+        assert any("left out of everything" in note for note in runs["mixed"].record.notes)
+        mixed, fine = (runs[n].table("similarity").to_pandas() for n in ("mixed", "fine"))
+        np.testing.assert_allclose(mixed["cosine"], fine["cosine"], atol=1e-6)
+        assert np.isfinite(mixed["cosine"]).all()
+    (tmp_path / "all.txt").write_text("".join(f"{t}\n" for t in BROKEN))
+    with pytest.raises(ModelError, match="in all 2 sequences"):
+        compare_models(
+            planted_bert, poisoned(math.inf), Corpus(tmp_path / "all.txt"), tmp_path / "none"
+        )
+
+
+def test_vectors_that_are_no_numbers_are_refused(planted_bert: LoadedModel) -> None:
+    fine = collate(encoded(planted_bert, FINE), pad_id=planted_bert.pad_id)
+    assert np.isfinite(sentence_vectors(planted_bert, fine, "first")[0].numpy()).all()
+    model = poisoned(math.nan)
+    batch = collate(encoded(model, [FINE[0], *BROKEN]), pad_id=model.pad_id)
+    with pytest.raises(ModelError, match=r"vectors of 2 of 3 texts are not finite \(first: s1\)"):
+        sentence_vectors(model, batch, "first")
+
+
+def test_answers_that_are_no_numbers_are_refused(planted_bert: LoadedModel) -> None:
+    """Per example, or per real token; what stands on padding is nobody's."""
+    part = [Prepared(one, Example(one.sequence, 0), 0) for one in encoded(planted_bert, FINE)]
+    real = collate([p.encoded for p in part]).source.real
+    logits = torch.zeros(3, 2)
+    check_answers(SimpleNamespace(logits=logits), real, part)
+    logits[1, 0] = math.inf
+    with pytest.raises(ModelError, match=r"answers to 1 of 3 examples .*first: s1"):
+        check_answers(SimpleNamespace(logits=logits), real, part)
+    starts = torch.zeros(real.shape)
+    starts[~real] = math.nan
+    check_answers(SimpleNamespace(start_logits=starts, end_logits=starts), real, part)
+    starts[2, 0] = math.nan
+    with pytest.raises(ModelError, match="first: s2"):
+        check_answers(SimpleNamespace(start_logits=starts, end_logits=starts), real, part)
+    words = torch.zeros(*real.shape, 5)
+    words[0, 1, 3] = -math.inf
+    with pytest.raises(ModelError, match="first: s0"):
+        check_answers(SimpleNamespace(logits=words), real, part)

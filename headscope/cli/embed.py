@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from headscope.cli.engine_options import Device
 from headscope.errors import UsageError
 
 
@@ -37,7 +38,7 @@ def embed(
     max_tokens: Annotated[
         int | None, typer.Option(min=2, help="Longest sequence; longer ones are cut.")
     ] = None,
-    device: Annotated[str, typer.Option(help="Where the model runs.")] = "cpu",
+    device: Device = "auto",
     allow_pickle: Annotated[
         bool, typer.Option("--allow-pickle", help="Load pickled weights: they can run any code.")
     ] = False,

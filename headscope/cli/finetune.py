@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from headscope.cli.engine_options import Device
 from headscope.errors import UsageError
 
 
@@ -67,7 +68,7 @@ def finetune(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with an unfinished training.")
     ] = False,
-    device: Annotated[str, typer.Option(help="Where the model runs.")] = "cpu",
+    device: Device = "auto",
     allow_pickle: Annotated[
         bool, typer.Option("--allow-pickle", help="Load pickled weights: they can run any code.")
     ] = False,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from headscope.cli import task_options as o
+from headscope.cli.engine_options import Device
 
 
 def register(app: typer.Typer) -> None:
@@ -24,7 +25,7 @@ def importance(
     rows: o.Rows = None,
     seed: o.Seed = 0,
     max_tokens: o.MaxTokens = None,
-    device: o.Device = "cpu",
+    device: Device = "auto",
     allow_pickle: o.AllowPickle = False,
     allow_remote_code: o.AllowRemoteCode = False,
     quiet: o.Quiet = False,

@@ -7,6 +7,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from headscope.cli.engine_options import Device
+
 
 def register(app: typer.Typer) -> None:
     """Add the verb."""
@@ -49,7 +51,7 @@ def parse_probe(
         typer.Option(help="What happens to sentences with a word the tokenizer gives no token."),
     ] = "refuse",
     resume: Annotated[bool, typer.Option("--resume", help="Go on with an unfinished run.")] = False,
-    device: Annotated[str, typer.Option(help="Where the model runs.")] = "cpu",
+    device: Device = "auto",
     allow_pickle: Annotated[
         bool, typer.Option("--allow-pickle", help="Load pickled weights: they can run any code.")
     ] = False,

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from headscope.cli import task_options as o
+from headscope.cli.engine_options import Device
 
 
 def register(app: typer.Typer) -> None:
@@ -20,7 +21,7 @@ def prune(
     model: o.ModelName,
     heads: Annotated[str, typer.Option("--heads", help="Heads to remove, such as 3-1,4-2.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Where the model goes.")],
-    device: o.Device = "cpu",
+    device: Device = "auto",
     allow_pickle: o.AllowPickle = False,
     allow_remote_code: o.AllowRemoteCode = False,
     quiet: o.Quiet = False,

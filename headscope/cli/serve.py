@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from headscope.cli.engine_options import Device
+
 if TYPE_CHECKING:
     from headscope.explorer.app import Explorer
 
@@ -31,7 +33,7 @@ def serve(
         str, typer.Option(help="The address to listen on; other than loopback only with a token.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes any free one.")] = 8462,
-    device: Annotated[str, typer.Option(help="Where the model runs: cpu, cuda, mps …")] = "cpu",
+    device: Device = "auto",
     allow_pickle: Annotated[
         bool, typer.Option("--allow-pickle", help="Load pickled weights; they can run any code.")
     ] = False,

@@ -29,7 +29,6 @@ MaxTokens: TypeAlias = Annotated[
     int | None, typer.Option(min=2, help="Longest input; by default 128, SQuAD 384.")
 ]
 Resume: TypeAlias = Annotated[bool, typer.Option("--resume", help="Go on with an unfinished run.")]
-Device: TypeAlias = Annotated[str, typer.Option(help="Where the model runs.")]
 AllowPickle: TypeAlias = Annotated[
     bool, typer.Option("--allow-pickle", help="Load pickled weights: they can run any code.")
 ]

@@ -1,4 +1,4 @@
-"""Answers that are no numbers are refused: the largest of several NaN is some class all the same."""
+"""Answers that are no numbers are refused: the largest of several NaN is a class all the same."""
 
 from __future__ import annotations
 

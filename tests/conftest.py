@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,11 +13,30 @@ import torch
 from headscope.measures.roles import ROLES
 from headscope.models import LoadedModel
 from tests.planted import planted
+from tests.said import Headscope, Said
 
 _BESIDE = Path(__file__).resolve().parents[2] / "shared"
 
 # two workers on two cores: more threads would only wait for each other
 torch.set_num_threads(1)
+
+
+@pytest.fixture
+def headscope(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Headscope:
+    """Run a command in this process and say how it ended."""
+
+    def run(*arguments: str | Path) -> Said:
+        from headscope.cli import main
+
+        monkeypatch.setattr(sys, "argv", ["headscope", *map(str, arguments)])
+        code = 0
+        try:
+            main()
+        except SystemExit as stop:
+            code = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
+        return Said(code, *capfd.readouterr())
+
+    return run
 
 
 @pytest.fixture(autouse=True)

@@ -12,38 +12,13 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
-from headscope.cli import main
+from tests.said import Headscope
 
 #: Tiny models need no threads, and tests run side by side.
 ONE_THREAD = {**os.environ, "OMP_NUM_THREADS": "1"}
-
-
-class Said(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-@pytest.fixture
-def headscope(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> Callable[..., Said]:
-    """Run a command in this process and say how it ended."""
-
-    def run(*arguments: str | Path) -> Said:
-        monkeypatch.setattr(sys, "argv", ["headscope", *map(str, arguments)])
-        code = 0
-        try:
-            main()
-        except SystemExit as stop:
-            code = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
-        return Said(code, *capfd.readouterr())
-
-    return run
 
 
 @pytest.fixture
@@ -54,14 +29,14 @@ def toy(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def run(headscope: Callable[..., Said], planted_folder: Path, toy: Path, tmp_path: Path) -> Path:
+def run(headscope: Headscope, planted_folder: Path, toy: Path, tmp_path: Path) -> Path:
     said = headscope("analyze", planted_folder, "-c", toy, "-o", tmp_path / "run")
     assert said.code == 0, said.err
     return tmp_path / "run"
 
 
 def test_analyze_says_what_it_found(
-    headscope: Callable[..., Said], planted_folder: Path, toy: Path, tmp_path: Path
+    headscope: Headscope, planted_folder: Path, toy: Path, tmp_path: Path
 ) -> None:
     said = headscope(
         "analyze", planted_folder, "-c", toy, "-o", tmp_path / "r", "--measures", "surface"
@@ -74,7 +49,7 @@ def test_analyze_says_what_it_found(
 
 
 def test_analyze_as_json_and_parameters(
-    headscope: Callable[..., Said], planted_folder: Path, toy: Path, tmp_path: Path
+    headscope: Headscope, planted_folder: Path, toy: Path, tmp_path: Path
 ) -> None:
     said = headscope(
         "analyze", planted_folder, "-c", toy, "-o", tmp_path / "r", "--json",
@@ -88,7 +63,7 @@ def test_analyze_as_json_and_parameters(
 
 
 def test_several_files_after_one_option(
-    headscope: Callable[..., Said], planted_folder: Path, toy: Path, tmp_path: Path
+    headscope: Headscope, planted_folder: Path, toy: Path, tmp_path: Path
 ) -> None:
     more = tmp_path / "more.txt.gz"
     more.write_bytes(gzip.compress(b"she sat on the mat.\n"))
@@ -99,9 +74,7 @@ def test_several_files_after_one_option(
     assert json.loads(said.out)["counts"]["n_sequences"] == 4
 
 
-def test_query_report_figure_and_export(
-    headscope: Callable[..., Said], run: Path, tmp_path: Path
-) -> None:
+def test_query_report_figure_and_export(headscope: Headscope, run: Path, tmp_path: Path) -> None:
     rows = json.loads(
         headscope("query", run, "select * from surface order by mean desc limit 5", "--json").out
     )
@@ -126,7 +99,7 @@ def test_query_report_figure_and_export(
     assert headscope("export", run, "--csv", "-o", tmp_path / "csv").code == 2
 
 
-def test_lists(headscope: Callable[..., Said], planted_folder: Path) -> None:
+def test_lists(headscope: Headscope, planted_folder: Path) -> None:
     names = {row["name"] for row in json.loads(headscope("measures", "--json").out)}
     assert {"surface", "entropy"} <= names
     assert "Clark" in headscope("measures", "entropy").out
@@ -195,7 +168,7 @@ BAD_INPUT: dict[str, tuple[Callable[[Path], Path], str]] = {
 
 @pytest.mark.parametrize("what", BAD_INPUT)
 def test_bad_input_is_refused(
-    what: str, headscope: Callable[..., Said], planted_folder: Path, tmp_path: Path
+    what: str, headscope: Headscope, planted_folder: Path, tmp_path: Path
 ) -> None:
     import re
 
@@ -212,7 +185,7 @@ def test_bad_input_is_refused(
 
 
 def test_wrong_requests_are_refused(
-    headscope: Callable[..., Said], planted_folder: Path, toy: Path, run: Path, tmp_path: Path
+    headscope: Headscope, planted_folder: Path, toy: Path, run: Path, tmp_path: Path
 ) -> None:
     fresh = tmp_path / "fresh"
     base = ["analyze", planted_folder, "-c", toy, "-o"]

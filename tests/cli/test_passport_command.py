@@ -3,43 +3,16 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
 import headscope as hs
-from headscope.cli import main
 from headscope.models import LoadedModel
 from tests.planted import planted
+from tests.said import Headscope
 
 TEXTS = ["the cat sat.", "a dog saw the bird, and it ran.", "he ate."]
-
-
-class Said(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-@pytest.fixture
-def headscope(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> Callable[..., Said]:
-    """Run a command in this process and say how it ended."""
-
-    def run(*arguments: str | Path) -> Said:
-        monkeypatch.setattr(sys, "argv", ["headscope", *map(str, arguments)])
-        code = 0
-        try:
-            main()
-        except SystemExit as stop:
-            code = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
-        return Said(code, *capfd.readouterr())
-
-    return run
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +21,7 @@ def run(planted_bert: LoadedModel, tmp_path_factory: pytest.TempPathFactory) -> 
     return hs.analyze(planted_bert, TEXTS, folder, measures=["surface", "entropy"]).path
 
 
-def test_it_prints_one_head(headscope: Callable[..., Said], run: Path) -> None:
+def test_it_prints_one_head(headscope: Headscope, run: Path) -> None:
     said = headscope("passport", run, "2-4")
     assert said.code == 0, said.err
     lines = said.out.splitlines()
@@ -59,22 +32,20 @@ def test_it_prints_one_head(headscope: Callable[..., Said], run: Path) -> None:
     assert "n = 3" in cls
 
 
-def test_json_is_what_python_gives(headscope: Callable[..., Said], run: Path) -> None:
+def test_json_is_what_python_gives(headscope: Headscope, run: Path) -> None:
     said = headscope("passport", run, "2-4", "--json")
     assert json.loads(said.out) == hs.open_run(run).head(2, 4).to_dict()
 
 
 @pytest.mark.parametrize("head", ["3-1", "0-1", "two", "cross:1-1"])
-def test_a_head_that_is_none_ends_with_code_two(
-    headscope: Callable[..., Said], run: Path, head: str
-) -> None:
+def test_a_head_that_is_none_ends_with_code_two(headscope: Headscope, run: Path, head: str) -> None:
     said = headscope("passport", run, head)
     assert (said.code, said.out) == (2, "")
     assert "head" in said.err
 
 
 def test_several_runs_make_one_report_where_it_was_asked_for(
-    headscope: Callable[..., Said], run: Path, tmp_path: Path
+    headscope: Headscope, run: Path, tmp_path: Path
 ) -> None:
     before = (run / "report.html").read_bytes()
     page = tmp_path / "both.html"

@@ -4,38 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
 from headscope.api import analyze
-from headscope.cli import main
 from headscope.store import open_run
-
-
-class Said(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-@pytest.fixture
-def headscope(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> Callable[..., Said]:
-    def run(*arguments: str | Path) -> Said:
-        monkeypatch.setattr(sys, "argv", ["headscope", *map(str, arguments)])
-        code = 0
-        try:
-            main()
-        except SystemExit as stop:
-            code = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
-        return Said(code, *capfd.readouterr())
-
-    return run
+from tests.said import Headscope
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +36,7 @@ def run(measured: Path, tmp_path: Path) -> Path:
 
 
 def test_a_pass_clusters_by_itself_and_cluster_does_it_again(
-    headscope: Callable[..., Said], run: Path
+    headscope: Headscope, run: Path
 ) -> None:
     assert {"clusters", "cluster_map", "cluster_choice"} <= set(open_run(run).tables)
     assert "clusters" in (run / "report.html").read_text(encoding="utf-8")
@@ -76,7 +51,7 @@ def test_a_pass_clusters_by_itself_and_cluster_does_it_again(
 
 
 def test_several_runs_are_compared_and_left_alone(
-    headscope: Callable[..., Said], run: Path, tmp_path: Path
+    headscope: Headscope, run: Path, tmp_path: Path
 ) -> None:
     before = open_run(run).table("clusters")
     output = tmp_path / "compared"
@@ -96,7 +71,7 @@ def test_several_runs_are_compared_and_left_alone(
     ],
 )
 def test_wrong_options_are_refused(
-    headscope: Callable[..., Said], run: Path, options: tuple[str, ...], message: str
+    headscope: Headscope, run: Path, options: tuple[str, ...], message: str
 ) -> None:
     said = headscope("cluster", run, *options)
     assert said.code == 2
@@ -105,7 +80,7 @@ def test_wrong_options_are_refused(
 
 
 def test_two_models_are_compared(
-    headscope: Callable[..., Said], planted_folder: Path, toy: Path, tmp_path: Path
+    headscope: Headscope, planted_folder: Path, toy: Path, tmp_path: Path
 ) -> None:
     output = tmp_path / "compared"
     said = headscope(
@@ -124,7 +99,7 @@ def test_two_models_are_compared(
 
 
 def test_comparing_models_needs_a_corpus_and_a_place(
-    headscope: Callable[..., Said], planted_folder: Path, toy: Path, tmp_path: Path
+    headscope: Headscope, planted_folder: Path, toy: Path, tmp_path: Path
 ) -> None:
     models = ("--models", planted_folder, planted_folder)
     for options, message in (

@@ -11,43 +11,18 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 import torch
 from safetensors.torch import load_file
 from transformers import BertConfig, BertModel
 
-from headscope.cli import main
 from headscope.store import open_run
 from tests.label_head import save_label_data, save_label_model
 from tests.planted import PAD, planted_tokenizer
+from tests.said import Headscope
 
 ONE_THREAD = {**os.environ, "OMP_NUM_THREADS": "1"}
-
-
-class Said(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-@pytest.fixture
-def headscope(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> Callable[..., Said]:
-    """Run a command in this process and say how it ended."""
-
-    def run(*arguments: str | Path) -> Said:
-        monkeypatch.setattr(sys, "argv", ["headscope", *map(str, arguments)])
-        code = 0
-        try:
-            main()
-        except SystemExit as stop:
-            code = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
-        return Said(code, *capfd.readouterr())
-
-    return run
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +53,7 @@ TASK = ("--task", "classification")
 
 
 def test_from_tuning_to_pruning(
-    headscope: Callable[..., Said], headless: Path, texts: Path, tmp_path: Path
+    headscope: Headscope, headless: Path, texts: Path, tmp_path: Path
 ) -> None:
     tuned, run = tmp_path / "tuned", tmp_path / "run"
     said = headscope("finetune", headless, *TASK, "--data", texts, "-o", tuned, "--epochs", 1)
@@ -98,9 +73,7 @@ def test_from_tuning_to_pruning(
     assert "importance" in json.loads(said.out)["findings"]
 
 
-def test_the_planted_head(
-    headscope: Callable[..., Said], label: Path, texts: Path, tmp_path: Path
-) -> None:
+def test_the_planted_head(headscope: Headscope, label: Path, texts: Path, tmp_path: Path) -> None:
     said = headscope(
         "ablate", label, *TASK, "--data", texts, "-o", tmp_path / "run", "--resamples", 99
     )
@@ -120,7 +93,7 @@ def test_the_planted_head(
 
 
 def test_passports_join_runs(
-    headscope: Callable[..., Said], label: Path, headless: Path, texts: Path, tmp_path: Path
+    headscope: Headscope, label: Path, headless: Path, texts: Path, tmp_path: Path
 ) -> None:
     words = tmp_path / "words.txt"
     words.write_text("the cat sat.\na dog saw the bird.\n", encoding="utf-8")
@@ -159,7 +132,7 @@ def _csv(folder: Path, text: str) -> Path:
     ],
 )
 def test_bad_data_is_refused_and_nothing_is_left(
-    headscope: Callable[..., Said], label: Path, tmp_path: Path, verb: str, text: str, message: str
+    headscope: Headscope, label: Path, tmp_path: Path, verb: str, text: str, message: str
 ) -> None:
     data = _csv(tmp_path / "data", text)
     said = headscope(verb, label, *TASK, "--data", data, "-o", tmp_path / "run")
@@ -180,7 +153,7 @@ def test_bad_data_is_refused_and_nothing_is_left(
     ],
 )
 def test_bad_requests_are_refused(
-    headscope: Callable[..., Said],
+    headscope: Headscope,
     label: Path,
     texts: Path,
     tmp_path: Path,
@@ -194,7 +167,7 @@ def test_bad_requests_are_refused(
 
 
 def test_models_and_heads_that_do_not_fit(
-    headscope: Callable[..., Said], label: Path, headless: Path, texts: Path, tmp_path: Path
+    headscope: Headscope, label: Path, headless: Path, texts: Path, tmp_path: Path
 ) -> None:
     out = ("-o", tmp_path / "run")
     said = headscope("ablate", headless, *TASK, "--data", texts, *out)
@@ -237,7 +210,7 @@ def _killed(arguments: list[str], ready: Callable[[], bool]) -> None:
 
 
 def test_killed_for_real(
-    headscope: Callable[..., Said], headless: Path, label: Path, texts: Path, tmp_path: Path
+    headscope: Headscope, headless: Path, label: Path, texts: Path, tmp_path: Path
 ) -> None:
     tune = ["finetune", str(headless), *TASK, "--data", str(texts), "--epochs", "20"]
     tune += ["--batch-size", "2", "--save-every", "5"]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -14,32 +12,15 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 import headscope as hs
-from headscope.cli import main
 from headscope.engine.vectorizer import HeadVectorizer
 from headscope.errors import UsageError
 from headscope.models import LoadedModel, collate
 from headscope.probes.head_vectors import sentence_vectors
 from headscope.types import HeadId
 from tests.planted import encode_planted
+from tests.said import Headscope
 
 TEXTS = ["the cat sat on the mat", "he ran", "a big dog saw it"]
-
-
-@pytest.fixture
-def headscope(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> Callable[..., tuple[int, str, str]]:
-    def run(*arguments: str | Path) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["headscope", *map(str, arguments)])
-        code = 0
-        try:
-            main()
-        except SystemExit as stop:
-            code = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
-        out, err = capfd.readouterr()
-        return code, out, err
-
-    return run
 
 
 @pytest.fixture
@@ -56,7 +37,7 @@ def expected(model: LoadedModel, *labels: str) -> np.ndarray:
 
 
 def test_vectors_as_a_table_in_the_order_of_the_heads(
-    headscope: Callable[..., tuple[int, str, str]],
+    headscope: Headscope,
     planted_folder: Path,
     planted_bert: LoadedModel,
     toy: Path,
@@ -74,7 +55,7 @@ def test_vectors_as_a_table_in_the_order_of_the_heads(
 
 
 def test_vectors_as_parquet_with_texts(
-    headscope: Callable[..., tuple[int, str, str]],
+    headscope: Headscope,
     planted_folder: Path,
     planted_bert: LoadedModel,
     toy: Path,
@@ -94,7 +75,7 @@ def test_vectors_as_parquet_with_texts(
 
 
 def test_refusals_leave_no_file(
-    headscope: Callable[..., tuple[int, str, str]], planted_folder: Path, toy: Path, tmp_path: Path
+    headscope: Headscope, planted_folder: Path, toy: Path, tmp_path: Path
 ) -> None:
     for arguments, message in (
         (("--heads", "9-1", "-o", tmp_path / "v.npy"), "no head 9-1: the model has 2 layers"),

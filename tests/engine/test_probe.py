@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pytest
 
 import headscope as hs
-from headscope.cli import main
 from headscope.engine.probe import ProbeSettings, probe
 from headscope.figures import available, draw
 from headscope.models import LoadedModel
@@ -19,6 +15,7 @@ from headscope.probes.probe_task import ProbeTask
 from headscope.probes.task_files import read_task
 from headscope.store import Run
 from tests.planted import CAUSAL_VOCABULARY, planted, planted_causal
+from tests.said import Headscope
 
 FILLERS = ("big", "small", "red", "old")
 SETTINGS = ProbeSettings(controls=3, permutations=199)
@@ -238,30 +235,8 @@ def test_a_cache_serves_the_next_task(tmp_path: Path, planted_bert: LoadedModel)
 # --- the command line -------------------------------------------------------------------------
 
 
-class Said(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-@pytest.fixture
-def headscope(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> Callable[..., Said]:
-    def run(*arguments: str | Path) -> Said:
-        monkeypatch.setattr(sys, "argv", ["headscope", *map(str, arguments)])
-        code = 0
-        try:
-            main()
-        except SystemExit as stop:
-            code = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
-        return Said(code, *capfd.readouterr())
-
-    return run
-
-
 def test_the_verb_says_what_it_found(
-    headscope: Callable[..., Said], planted_folder: Path, tmp_path: Path
+    headscope: Headscope, planted_folder: Path, tmp_path: Path
 ) -> None:
     one = first_word_task(tmp_path / "one.txt", n=60)
     two = first_word_task(tmp_path / "two.txt", n=60, seed=1)
@@ -292,7 +267,7 @@ BAD = {
 
 @pytest.mark.parametrize("name", BAD)
 def test_bad_files_are_refused_before_any_work(
-    name: str, headscope: Callable[..., Said], planted_folder: Path, tmp_path: Path
+    name: str, headscope: Headscope, planted_folder: Path, tmp_path: Path
 ) -> None:
     content, message = BAD[name]
     file = tmp_path / "bad.txt"
@@ -303,9 +278,7 @@ def test_bad_files_are_refused_before_any_work(
     assert not (tmp_path / "run").exists()
 
 
-def test_other_refusals(
-    headscope: Callable[..., Said], planted_folder: Path, tmp_path: Path
-) -> None:
+def test_other_refusals(headscope: Headscope, planted_folder: Path, tmp_path: Path) -> None:
     file = first_word_task(tmp_path / "task.txt", n=60)
     output = tmp_path / "run"
     for arguments, message in (
@@ -322,7 +295,7 @@ def test_other_refusals(
 
 
 def test_a_cache_of_another_model_is_refused(
-    headscope: Callable[..., Said], planted_folder: Path, tmp_path: Path
+    headscope: Headscope, planted_folder: Path, tmp_path: Path
 ) -> None:
     file = first_word_task(tmp_path / "task.txt", n=60)
     cache = tmp_path / "cache"
@@ -348,9 +321,7 @@ def test_a_cache_of_another_model_is_refused(
     assert "token: first there, mean asked for" in said.err
 
 
-def test_two_models_side_by_side(
-    headscope: Callable[..., Said], tmp_path: Path, planted_run: Run
-) -> None:
+def test_two_models_side_by_side(headscope: Headscope, tmp_path: Path, planted_run: Run) -> None:
     task = read_task(str(first_word_task(tmp_path / "first_word.txt")))
     deeper = probe(planted(n_layers=3), [task], tmp_path / "deeper", settings=SETTINGS)
     said = headscope("compare", planted_run.path, deeper.path, "-o", tmp_path / "both")

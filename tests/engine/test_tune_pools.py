@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-from headscope.cli import main
 from headscope.engine.tune_pools import parse_pools
 from headscope.errors import ModelError, UsageError
 from headscope.models import collate, load
@@ -19,6 +16,7 @@ from headscope.probes.head_vectors import sentence_vectors
 from headscope.tuning.pooled_model import Pool, load_pooled, pooled_model, save_pooled
 from headscope.types import HeadId
 from tests.planted import encode_planted, encode_planted_causal, planted, planted_causal
+from tests.said import Headscope
 
 TEXTS = ("the cat sat on the mat .", "he ran .")
 HEADS = (HeadId(1, 2), HeadId(0, 5))
@@ -92,23 +90,6 @@ def test_pools_are_named() -> None:
 
 
 @pytest.fixture
-def headscope(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> Callable[..., tuple[int, str, str]]:
-    def run(*arguments: str | Path) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["headscope", *map(str, arguments)])
-        code = 0
-        try:
-            main()
-        except SystemExit as stop:
-            code = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
-        out, err = capfd.readouterr()
-        return code, out, err
-
-    return run
-
-
-@pytest.fixture
 def first_word(tmp_path: Path) -> tuple[Path, Path]:
     """Which of two words comes first: the planted heads 1-3 and 2-3 see it."""
     random = np.random.default_rng(0)
@@ -126,7 +107,7 @@ def first_word(tmp_path: Path) -> tuple[Path, Path]:
 
 
 def test_heads_are_ranked_and_tuned_end_to_end(
-    headscope: Callable[..., tuple[int, str, str]],
+    headscope: Headscope,
     planted_folder: Path,
     first_word: tuple[Path, Path],
     tmp_path: Path,
@@ -162,7 +143,7 @@ def test_heads_are_ranked_and_tuned_end_to_end(
 
 
 def test_refusals(
-    headscope: Callable[..., tuple[int, str, str]],
+    headscope: Headscope,
     planted_folder: Path,
     first_word: tuple[Path, Path],
     tmp_path: Path,

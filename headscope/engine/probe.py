@@ -175,7 +175,9 @@ def _probe_all(
     for number, task in enumerate(tasks):
         if number in done:
             arrays, kept = writer.load_shard(number)
-            columns, about = unpacked(arrays, kept["words"]), kept["task"]
+            columns = unpacked(arrays, kept["words"])
+            # a checkpoint keeps names sorted: what comes from it gets the order of all others
+            about = {name: kept["task"][name] for name in task_row(task, 0.0)}
         else:
             began = time.monotonic()
             title = f"Probing {task.name} ({number + 1} of {len(tasks)})"

@@ -218,6 +218,9 @@ def test_an_interrupted_run_goes_on_and_ends_the_same(
     assert kept, "vectors were not lost"
     name = "tables/probe.parquet"
     assert (whole.path / name).read_bytes() == (resumed.path / name).read_bytes()
+    about = [run.table("probe_tasks").to_pydict() for run in (whole, resumed)]
+    assert list(about[0]) == list(about[1])
+    assert {**about[0], "seconds": []} == {**about[1], "seconds": []}
 
 
 def test_a_cache_serves_the_next_task(tmp_path: Path, planted_bert: LoadedModel) -> None:

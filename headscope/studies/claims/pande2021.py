@@ -290,7 +290,9 @@ def final_layers_change_most(runs: list[Labelled]) -> Finding:
             third: mean([abs(r["change"]) for r in found if r["third"] == third])
             for third in ("initial", "middle", "final")
         }
-        verdicts.append(yes(max(size, key=size.__getitem__) == "final"))
+        known = not any(math.isnan(value) for value in size.values())  # two layers have no third
+        most = max(size, key=size.__getitem__)
+        verdicts.append(yes(most == "final") if known else "cannot tell")
         told.append((one.label, "/".join(f"{v:.3f}" for v in size.values())))
         n = max(n, *(int(r["n"]) for r in found))
     here = f"mean |change| in the initial, middle and final third: {listed(told)}"

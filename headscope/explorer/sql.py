@@ -66,6 +66,8 @@ class Sql:
             raise Refused(422, "query stopped: it needs too much memory")
         told: dict[str, Any] = json.loads(line)
         if "error" in told:
+            if not (run.path / TABLES).is_dir():  # removed while the question waited for its turn
+                raise Refused(410, "this run is no longer there")
             raise Refused(422, told["error"])
         return told
 

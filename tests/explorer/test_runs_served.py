@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import headscope as hs
+from headscope.explorer.answers import Refused
 from headscope.explorer.folder import Folder
+from headscope.explorer.limits import Limits
 from headscope.explorer.sentences import sentences_of, wanted_of
+from headscope.explorer.sql import Sql
 from headscope.explorer.texts import Texts
 from headscope.models import LoadedModel
 from headscope.types import HeadId
@@ -32,6 +39,27 @@ def test_all_runs_of_the_folder_are_listed(served: Served, runs_folder: Path) ->
     assert "what changed" in both.text
     assert served.ask("/compare/first").status == 422
     assert served.ask("/compare/first,nowhere").status == 404
+
+
+def test_a_run_that_is_removed_while_a_question_waits_is_gone(
+    runs_folder: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(runs_folder / "first", tmp_path / "first")
+    run = hs.open_run(tmp_path / "first")
+
+    async def asked() -> list[int]:
+        sql, found = Sql(Limits()), []
+        try:
+            for question in ("select nothing from surface", "select 1 from surface"):
+                with pytest.raises(Refused) as refusal:
+                    await sql.ask(run, question)
+                found.append(refusal.value.status_code)
+                shutil.rmtree(run.path, ignore_errors=True)
+        finally:
+            await sql.close()
+        return found
+
+    assert asyncio.run(asked()) == [422, 410]
 
 
 def test_an_unfinished_or_damaged_run_is_listed_with_its_problem(tmp_path: Path) -> None:

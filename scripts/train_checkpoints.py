@@ -32,7 +32,7 @@ from transformers import BertConfig, BertForMaskedLM, PreTrainedTokenizerFast
 from headscope.corpora import Corpus
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-STEPS = "0,10,25,50,75,100,150,200,300,400"
+STEPS = "0,100,300,600,1000,1500,2500,4000,6000,9000"
 
 
 def train_tokenizer(texts: list[str], size: int) -> PreTrainedTokenizerFast:
@@ -81,9 +81,9 @@ def main() -> None:
     parser.add_argument("--heads", type=int, default=4)
     parser.add_argument("--hidden", type=int, default=64)
     parser.add_argument("--vocabulary", type=int, default=150)
-    parser.add_argument("--length", type=int, default=64)
+    parser.add_argument("--length", type=int, default=48)
     parser.add_argument("--batch", type=int, default=16)
-    parser.add_argument("--rate", type=float, default=3e-3)
+    parser.add_argument("--rate", type=float, default=1e-3)
     parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args()
     transformers.utils.logging.disable_progress_bar()

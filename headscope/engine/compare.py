@@ -18,12 +18,12 @@ from headscope.engine.compare_record import comparison_record
 from headscope.engine.compare_tables import compared_clusters, compared_tables, similarity_table
 from headscope.engine.executor import Advance, Executor, Packed
 from headscope.engine.executors.local import LocalExecutor
-from headscope.engine.left_out import LEFT_OUT, BrokenRowsError, checked, without_broken
+from headscope.engine.left_out import checked, without_broken
 from headscope.engine.lockstep import in_lockstep
 from headscope.engine.plan import Plan, applicable, encoder_for, make_plan
 from headscope.engine.progress import Progress, Silent
 from headscope.engine.settings import Settings
-from headscope.engine.shard import Values, add, in_halves
+from headscope.engine.shard import Values, add, in_halves, leaving_out
 from headscope.engine.shard_job import run_shards
 from headscope.errors import UsageError
 from headscope.figures import render_report
@@ -156,20 +156,14 @@ def observe_together(
 
     A sequence to which any of the models has broken rows is left out of it all, and counted.
     """
-    try:
-        return _observe_whole(models, measures, encoded, facts)
-    except BrokenRowsError as error:
-        rest = error.rest(encoded)
-        values = observe_together(models, measures, rest, facts) if rest else {}
-        add(values, {(LEFT_OUT, error.place): error.counted})
-        return values
+    return leaving_out(lambda part: _observe(models, measures, part, facts or Facts()), encoded)
 
 
-def _observe_whole(
+def _observe(
     models: Sequence[LoadedModel],
     measures: Sequence[LayerMeasure],
     encoded: Sequence[Encoded],
-    facts: Facts | None,
+    facts: Facts,
 ) -> Values:
     values: Values = {}
 
@@ -185,7 +179,7 @@ def _observe_whole(
                 if measure.applies_to(models[0].layout[view.stack]):
                     values[f"{measure.name}@{side}", place] = measure.observe(view)
 
-    in_lockstep(models, encoded, facts or Facts(), observe)
+    in_lockstep(models, encoded, facts, observe)
     return values
 
 

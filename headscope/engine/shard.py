@@ -52,8 +52,12 @@ def run_shard(
     """
     total: Values = {}
     known, only = facts or Facts(), chosen_layers(model, settings.layers)
+
+    def observe(part: Sequence[Encoded]) -> Values:
+        return leaving_out(lambda some: _observe(model, measures, some, known, only), part)
+
     for batch in length_sorted(encoded, settings.batch_tokens):
-        add(total, in_halves(lambda part: _observe(model, measures, part, known, only), batch))
+        add(total, in_halves(observe, batch))
         advance(len(batch), sum(e.n_tokens for e in batch))
     return total
 
@@ -82,24 +86,20 @@ def _is_out_of_memory(error: BaseException) -> bool:
     return any(sign in str(error).lower() for sign in _OUT_OF_MEMORY)
 
 
-def _observe(
-    model: LoadedModel,
-    measures: Sequence[Measure],
-    encoded: Sequence[Encoded],
-    facts: Facts,
-    only: Layout,
+def leaving_out(
+    observe: Callable[[Sequence[Encoded]], Values], encoded: Sequence[Encoded]
 ) -> Values:
-    """What the measures see; sequences with broken rows are left out of it all, and counted."""
+    """What `observe` finds; sequences with broken rows are left out of it all, and counted."""
     try:
-        return _observe_whole(model, measures, encoded, facts, only)
+        return observe(encoded)
     except BrokenRowsError as error:
         rest = error.rest(encoded)
-        values = _observe(model, measures, rest, facts, only) if rest else {}
+        values = leaving_out(observe, rest) if rest else {}
         add(values, {(LEFT_OUT, error.place): error.counted})
         return values
 
 
-def _observe_whole(
+def _observe(
     model: LoadedModel,
     measures: Sequence[Measure],
     encoded: Sequence[Encoded],

@@ -192,7 +192,7 @@ def _counted(
     tried = groups.sum(axis=0).astype(np.float64)
     parts: dict[str, Value] = {"heads": _counts(right, tried)}
     if rules is not None:
-        parts["baselines"] = _counts(groups.T @ rules, tried)
+        parts["baselines"] = _counts(np.einsum("lg,lr->gr", groups, rules), tried)
     return Bundle(parts)
 
 

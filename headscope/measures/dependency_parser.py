@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float, Int
 from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor
 
-from headscope.measures.kernels.strongest import strongest
+from headscope.measures.kernels.strongest import SentenceWords, strongest_words
 from headscope.measures.later import Later
 from headscope.measures.measure import MEASURES, LayerMeasure, Total
 from headscope.measures.parse_arcs import Arcs, arcs_of
@@ -29,33 +29,47 @@ from headscope.measures.parser_tables import (
     parser_table,
 )
 from headscope.models import StackLayout, View
-from headscope.models.word_attention import Rows, units_of, word_pattern
+from headscope.models.word_attention import Rows, shares_of, units_of, word_map, word_pattern
 from headscope.types import Result
 from headscope.values import Bundle, Counts, Value
 
 
 def pointed_words(
-    words: Float[Tensor, "batch head word other"], candidates: Bool[Tensor, "batch word other"]
+    words: Float[Tensor, "batch head word other"], sentences: Int[Tensor, "batch word"]
 ) -> tuple[Tensor, Tensor]:
     """What each word points to in both directions, [batch, head, word]; -1 where nothing.
 
     `dependent_to_head`: argmax over j of word[i, j], the word that i attends to most.
-    `head_to_dependent`: argmax over j of word[j, i], the word that attends to i most. The first of
-    equals; no word at all where no candidate has any weight (a causal model's first word).
+    `head_to_dependent`: argmax over j of word[j, i], the word that attends to i most. j is another
+    word of the same sentence (-1: of none), the first of equals; no word at all where no candidate
+    has any weight (a causal model's first word).
 
     >>> words = torch.tensor([[[[0.1, 0.7, 0.2], [0.3, 0.3, 0.4], [0.9, 0.1, 0.0]]]])
-    >>> [p.tolist() for p in pointed_words(words, ~torch.eye(3, dtype=torch.bool)[None])]
+    >>> [p.tolist() for p in pointed_words(words, torch.zeros(1, 3))]
     [[[[1, 2, 0]]], [[[2, 0, 1]]]]
     """
-    if words.device.type == "cpu":
-        rows, columns = strongest(words.numpy(), candidates.numpy(), torch.get_num_threads())
-        return torch.from_numpy(rows), torch.from_numpy(columns)
-    allowed = words * candidates[:, None]
+    same = (sentences[:, :, None] == sentences[:, None, :]) & (sentences >= 0)[:, :, None]
+    itself = torch.eye(same.shape[1], dtype=torch.bool, device=same.device)
+    allowed = words * (same & ~itself)[:, None]
     found = []
     for axis in (-1, -2):
         weight, index = allowed.max(dim=axis)
         found.append(index.masked_fill(weight <= 0, -1))
     return found[0], found[1]
+
+
+def _pointed(view: View, arcs: Arcs, rows: Rows) -> tuple[Tensor, Tensor]:
+    """`pointed_words`; on the processor without making word maps of whole sequences."""
+    if view.pattern.device.type != "cpu":
+        return pointed_words(word_pattern(view, rows), arcs.sentences)
+    words = view.once(
+        f"parser/words/{rows}",
+        lambda: SentenceWords.of(
+            units_of(view)[0].units.numpy(), shares_of(view, rows).numpy(), arcs.sentences.numpy()
+        ),
+    )
+    found = strongest_words(view.pattern.numpy(), words, torch.get_num_threads())
+    return torch.from_numpy(found[0]), torch.from_numpy(found[1])
 
 
 def hits(pointed: Tensor, arcs: Arcs) -> Float[Tensor, "arc head"]:
@@ -99,7 +113,7 @@ def _value(
     parts: dict[str, Value] = {"heads": _counted(right, trials, arcs)}
     parts |= sentences.of_layer(*shown)
     if is_first:
-        offsets = groups.T @ offset_hits(arcs)
+        offsets = np.einsum("ag,ao->go", groups, offset_hits(arcs))
         parts["offsets"] = _counted(offsets.astype(np.float64), trials, arcs)
         parts["sentences"] = sentences.texts()
     return Bundle(parts)
@@ -136,7 +150,7 @@ class DependencyParser(LayerMeasure):
     and roots in `all`: set `punctuation` for the former; the latter have no word to be found.
 
     >>> words = torch.tensor([[[[0.1, 0.9], [0.6, 0.4]]]])      # two words that look at each other
-    >>> [p.tolist() for p in pointed_words(words, ~torch.eye(2, dtype=torch.bool)[None])]
+    >>> [p.tolist() for p in pointed_words(words, torch.zeros(1, 2))]
     [[[[1, 0]]], [[[1, 0]]]]
     """
 
@@ -166,8 +180,7 @@ class DependencyParser(LayerMeasure):
         if not arcs.n:
             return Bundle({})
         groups = view.once("parser/groups", arcs.groups)
-        words = word_pattern(view, self.rows)
-        pointed = pointed_words(words, arcs.candidates)
+        pointed = _pointed(view, arcs, self.rows)
         both = torch.stack([hits(p, arcs) for p in pointed], dim=1)
         right = (groups.T @ both.flatten(1)).reshape(-1, *both.shape[1:])
         sentences = view.once(
@@ -176,7 +189,9 @@ class DependencyParser(LayerMeasure):
         table = view.once("parser/table", lambda: groups.cpu().numpy())
         is_first = view.layer == view.first_layer
         make = partial(_value, arcs, table, sentences, is_first)
-        return Later((right, *sentences.tensors(pointed, words)), make)
+        return Later(
+            (right, *sentences.tensors(pointed, partial(word_map, view, rows=self.rows))), make
+        )
 
     def finish(self, total: Total) -> Result:
         tables: list[Mapping[str, Mapping[str, list[object]]]] = []

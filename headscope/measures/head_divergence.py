@@ -117,11 +117,12 @@ class HeadDivergence(StackMeasure):
         )
         means = _mean_js(views, sample)
         weight = n_real.astype(np.float64)
+        weighted = weight[:, None] * means
         return Bundle(
             {
-                "mean": Sum(weight @ means),
-                "square": Sum(weight**2 @ means**2),
-                "cross": Sum(weight**2 @ means),
+                "mean": Sum(weighted.sum(axis=0)),
+                "square": Sum((weighted**2).sum(axis=0)),
+                "cross": Sum((weight[:, None] * weighted).sum(axis=0)),
                 "weight": Sum([weight.sum(), (weight**2).sum(), len(weight), sample.taken.sum()]),
             }
         )

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -33,7 +33,7 @@ class Arcs:
     corpus. `offsets[i]` is how many words to the right of the dependent its head stands. Where the
     possessive rule applies, `clitics[i]` is the unit of the possessor's 's and `clitic_offsets[i]`
     its distance to the head; -1 and 0 elsewhere. `counted[i]` says whether the arc counts in `all`.
-    `candidates[a, b]` is True for two different words of one sentence.
+    `sentences[row, unit]` is the sentence of a unit, -1 for one outside any tree.
     """
 
     rows: Int[Tensor, " arc"]
@@ -46,7 +46,7 @@ class Arcs:
     clitic_offsets: NDArray[np.int64]
     counted: NDArray[np.bool_]
     relations: tuple[str, ...]
-    candidates: Bool[Tensor, "batch unit unit"]
+    sentences: Int[Tensor, "batch unit"]
 
     @property
     def n(self) -> int:
@@ -128,9 +128,6 @@ def arcs_of(
             clitic_offsets.append(head - clitic if clitic >= 0 else 0)
             counted.append(punctuation or relation.lower() not in PUNCTUATION)
     device = units.words.device
-    sentence = torch.from_numpy(sentences).to(device)
-    same = (sentence[:, :, None] == sentence[:, None, :]) & (sentence >= 0)[:, :, None]
-    itself = torch.eye(same.shape[1], dtype=torch.bool, device=device)
 
     def indices(numbers: list[int]) -> Tensor:
         return torch.tensor(numbers, dtype=torch.int64, device=device)
@@ -146,5 +143,5 @@ def arcs_of(
         clitic_offsets=np.array(clitic_offsets, np.int64),
         counted=np.array(counted, np.bool_),
         relations=tuple(relations),
-        candidates=same & ~itself,
+        sentences=torch.from_numpy(sentences).to(device),
     )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -64,10 +64,16 @@ class ChosenSentences:
     sampled: tuple[Sentence, ...]
     drawn: tuple[Sentence, ...]
 
-    def tensors(self, pointed: tuple[Tensor, Tensor], words: Tensor) -> list[Tensor]:
-        """What the host needs of one layer: rows of sampled sentences, maps of drawn ones."""
+    def tensors(
+        self, pointed: tuple[Tensor, Tensor], map_of: Callable[[int, Tensor], Tensor]
+    ) -> list[Tensor]:
+        """What the host needs of one layer: rows of sampled sentences, maps of drawn ones.
+
+        `map_of(row, units)` is the attention between units of one sequence.
+        """
         rows = [s.row for s in self.sampled]
-        return [*(p[rows] for p in pointed), *(_map(words, s) for s in self.drawn)]
+        maps = (map_of(s.row, torch.from_numpy(s.units).to(pointed[0].device)) for s in self.drawn)
+        return [*(p[rows] for p in pointed), *maps]
 
     def of_layer(self, *arrays: NDArray[Any]) -> dict[str, Value]:
         """Predictions and maps of one layer's heads, from the arrays of `tensors`."""
@@ -105,11 +111,6 @@ def _inside(pointed: NDArray[np.int64], s: Sentence) -> NDArray[np.int64]:
     place[s.units] = np.arange(len(s.units))
     found: NDArray[np.int64] = place[pointed[:, s.units]]
     return found
-
-
-def _map(words: Tensor, s: Sentence) -> Tensor:
-    units = torch.from_numpy(s.units).to(words.device)
-    return words[s.row][:, units][:, :, units]
 
 
 def _coded(array: NDArray[np.generic], dtype: type[np.generic]) -> str:

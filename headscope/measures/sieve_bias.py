@@ -172,7 +172,7 @@ class SieveBias(LayerMeasure):
                 continue
             sieves[:, i] = checked(role, role.sieve(seen), shape)
         having = torch.tensor([[_has(e, role) for role in roles] for e in encoded])
-        return sieves & having.to(sieves.device)[:, :, None, None]
+        return sieves.logical_and_(having.to(sieves.device)[:, :, None, None])
 
     def finish(self, total: Total) -> Result:
         bundles = list(total.of(Bundle))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import os
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -26,12 +28,49 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     return found
 
 
+#: Pieces of work per thread: who comes late, or is interrupted, does fewer of them.
+PIECES = 8
+
+
 def in_parts(kernel: Callable[[int, int], Any], n_tasks: int, n_threads: int) -> None:
-    """Call `kernel(first, last)` for all tasks, divided evenly between threads."""
+    """Call `kernel(first, last)` for pieces of all tasks, in this thread and in others.
+
+    Whoever is free takes the next piece. The threads of a forward pass go on waiting for work on
+    their cores for some milliseconds after it, so a helper often starts late: this thread does not
+    wait for it, nor does anything depend on who does what.
+    """
     n_workers = max(1, min(n_threads, n_tasks))
     if n_workers == 1:
         kernel(0, n_tasks)
         return
-    bounds = [n_tasks * worker // n_workers for worker in range(n_workers + 1)]
-    with ThreadPoolExecutor(n_workers) as pool:
-        list(pool.map(lambda w: kernel(bounds[w], bounds[w + 1]), range(n_workers)))
+    n_pieces = min(n_tasks, n_workers * PIECES)
+    pieces = deque(
+        (n_tasks * i // n_pieces, n_tasks * (i + 1) // n_pieces) for i in range(n_pieces)
+    )
+
+    def work() -> None:
+        while True:
+            try:
+                first, last = pieces.popleft()
+            except IndexError:  # none left
+                return
+            kernel(first, last)
+
+    helpers = [_helpers().submit(work) for _ in range(n_workers - 1)]
+    try:
+        work()
+    finally:
+        pieces.clear()
+        for helper in helpers:
+            if not helper.cancel():
+                helper.result()
+
+
+@functools.cache
+def _helpers() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="headscope")
+
+
+# a forked process has none of its parent's threads
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_helpers.cache_clear)

@@ -119,26 +119,6 @@ def word_attention(
     return from_words.view(n_batch, -1, n_heads, row_weights.shape[1]).permute(0, 2, 3, 1)
 
 
-def _merged(
-    pattern: Float[Tensor, "batch head query key"],
-    row_weights: Float[Tensor, "batch word query"],
-    queries: WordUnits,
-    keys: WordUnits,
-) -> Float[Tensor, "batch head word other"]:
-    """`word_attention` of all units; on the processor in one pass instead of two products."""
-    if pattern.device.type != "cpu" or pattern.requires_grad:
-        return word_attention(pattern, row_weights, keys.members)
-    found = merged_maps(
-        pattern.numpy(),
-        queries.units.numpy(),
-        row_weights.sum(dim=1).numpy(),  # a token belongs to one word: its only share
-        keys.units.numpy(),
-        (row_weights.shape[1], keys.words.shape[1]),
-        torch.get_num_threads(),
-    )
-    return torch.from_numpy(found)
-
-
 def units_of(view: View) -> tuple[WordUnits, WordUnits]:
     """The units of a view's queries and of its keys, computed once for all layers."""
     queries = view.once("word_attention/queries", lambda: word_units(view.queries))
@@ -147,15 +127,52 @@ def units_of(view: View) -> tuple[WordUnits, WordUnits]:
     return queries, view.once("word_attention/keys", lambda: word_units(view.keys))
 
 
+def row_weights_of(view: View, rows: Rows) -> Float[Tensor, "batch unit token"]:
+    """What each token counts in the rows of words, computed once for all layers."""
+    queries, _ = units_of(view)
+    return view.once(f"word_attention/{rows}", lambda: queries.row_weights(rows))
+
+
+def shares_of(view: View, rows: Rows) -> Float[Tensor, "batch token"]:
+    """Each token's part in the row of the one word it belongs to, computed once for all layers."""
+    return view.once(f"word_attention/{rows}/shares", lambda: row_weights_of(view, rows).sum(dim=1))
+
+
 def word_pattern(view: View, rows: Rows = "mean") -> Float[Tensor, "batch head word other"]:
     """The attention of one layer between the units of `units_of(view)`.
 
     Rows of padding units are 0. The map is computed once for all measures of a layer; only the
     latest layer's is kept, so memory stays that of one layer.
     """
-    queries, keys = units_of(view)
-    weights = view.once(f"word_attention/{rows}", lambda: queries.row_weights(rows))
     latest: dict[Rows, tuple[int, Tensor]] = view.once("word_attention/latest", dict)
     if rows not in latest or latest[rows][0] != view.layer:
-        latest[rows] = view.layer, _merged(view.pattern, weights, queries, keys)
+        latest[rows] = view.layer, _merged(view, rows)
     return latest[rows][1]
+
+
+def word_map(
+    view: View, row: int, units: Int[Tensor, " word"], rows: Rows = "mean"
+) -> Float[Tensor, "head word word"]:
+    """The attention between a few units of one sequence, without merging the others."""
+    _, keys = units_of(view)
+    weights = row_weights_of(view, rows)[row, units]
+    members = keys.members[row][:, units]
+    sources, targets = weights.any(dim=0), members.any(dim=1)
+    few = view.pattern[row][:, sources][:, :, targets]
+    return word_attention(few[None], weights[None, :, sources], members[None, targets])[0]
+
+
+def _merged(view: View, rows: Rows) -> Float[Tensor, "batch head word other"]:
+    """`word_attention` of all units; on the processor in one pass instead of two products."""
+    queries, keys = units_of(view)
+    if view.pattern.device.type != "cpu" or view.pattern.requires_grad:
+        return word_attention(view.pattern, row_weights_of(view, rows), keys.members)
+    found = merged_maps(
+        view.pattern.numpy(),
+        queries.units.numpy(),
+        shares_of(view, rows).numpy(),
+        keys.units.numpy(),
+        (queries.words.shape[1], keys.words.shape[1]),
+        torch.get_num_threads(),
+    )
+    return torch.from_numpy(found)

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 import torch
 
+from headscope.measures.dependency_parser import pointed_words
 from headscope.measures.kernels.row_entropy import row_entropies
 from headscope.measures.kernels.sparse_sieves import SparseSieves, sieve_scores
-from headscope.measures.kernels.strongest import strongest
+from headscope.measures.kernels.strongest import SentenceWords, strongest_words
 from headscope.measures.sieve_bias import sieve_bias, sieve_weights
 from headscope.models.word_attention import Tokens, word_attention, word_units
 from headscope.models.word_maps import merged_maps
@@ -57,21 +58,37 @@ def test_words(rows: str) -> None:
         np.testing.assert_allclose(found, expected.numpy(), atol=1e-6)
 
 
-def test_strongest() -> None:
-    words = maps(4, 3, 21)
-    words[0, 0] = 0.0  # nobody attends to anything
-    words[1, 1] = 0.25  # all alike: the first candidate
-    candidates = torch.rand(4, 21, 21) < 0.7
-    allowed = words * candidates[:, None]
-    expected = []
-    for axis in (-1, -2):
-        weight, index = allowed.max(dim=axis)
-        expected.append(index.masked_fill(weight <= 0, -1).numpy())
+@pytest.mark.parametrize("rows", ["mean", "first"])
+def test_strongest(rows: str) -> None:
+    """Words of one token and of several, also with tokens of others between, in three sentences."""
+    n_tokens = 40
+    generator = np.random.default_rng(7)
+    words = torch.from_numpy(
+        np.stack([np.sort(generator.integers(-1, 17, n_tokens)) for _ in range(4)])
+    )
+    words[2] = torch.arange(n_tokens)
+    words[3] = words[3, torch.randperm(n_tokens)]
+    real = torch.ones_like(words, dtype=torch.bool)
+    real[1, 31:] = False
+    blank = torch.zeros_like(words)
+    units = word_units(Tokens(blank, real, blank, blank, words))
+    pattern = maps(4, 3, n_tokens) * real[:, None, None, :]
+    pattern[0, 0] = 0.0  # nobody attends to anything
+    pattern[2, 1] = 1 / 32  # all alike: the first of equals
+    sentences = torch.from_numpy(generator.integers(-1, 3, tuple(units.words.shape)))
+    for row in (0, 2):  # in one piece each, in 2 one token a word
+        sentences[row] = sentences[row].sort().values
+    sentences = torch.where(units.real, sentences, -1)
+    weights = units.row_weights(rows)  # type: ignore[arg-type]
+    expected = pointed_words(word_attention(pattern, weights, units.members), sentences)
+    known = SentenceWords.of(units.units.numpy(), weights.sum(dim=1).numpy(), sentences.numpy())
     for n_threads in (1, 3):
-        found = strongest(words.numpy(), candidates.numpy(), n_threads)
+        found = strongest_words(pattern.numpy(), known, n_threads)
         for mine, theirs in zip(found, expected, strict=True):
             np.testing.assert_array_equal(mine, theirs)
-    assert (strongest(words.numpy(), candidates.numpy(), 1)[0][0, 0] == -1).all()
+    assert known.reach[2, :, 4].any(), "no sentence is plain"
+    assert (found[0][0, 0] == -1).all()
+    assert (found[0] >= 0).any()
 
 
 def test_sieves() -> None:

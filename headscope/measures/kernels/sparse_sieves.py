@@ -38,14 +38,15 @@ class SparseSieves:
         >>> found.starts.tolist(), found.keys.tolist(), found.weights.tolist()
         ([0, 0, 1], [0], [[[0.0, 2.0]]])
         """
-        chosen = sieves & allowed[:, None]
-        size = np.count_nonzero(chosen, axis=-1)
+        size = np.zeros(sieves.shape[:-1], np.int64)
+        _count(sieves, allowed, size)
         n_rows = np.count_nonzero(size, axis=-1)
         n_seen = np.count_nonzero(allowed, axis=-1)[:, None]
         share = np.where(size > 0, n_seen / np.maximum(size * n_rows[..., None], 1), 0.0)
-        keys = np.flatnonzero(chosen) % chosen.shape[-1]
         starts = np.concatenate([[0], np.cumsum(size)])
-        return cls(starts, keys.astype(np.int32), share, n_rows > 0)
+        keys = np.zeros(starts[-1], np.int32)
+        _gather(sieves, allowed, starts, keys)
+        return cls(starts, keys, share, n_rows > 0)
 
 
 def sieve_scores(
@@ -71,6 +72,35 @@ def sieve_scores(
     in_parts(part, n_batch * n_heads, n_threads)
     out[np.broadcast_to(~sieves.present[:, None], out.shape)] = np.nan
     return out.astype(np.float32)
+
+
+@compiled
+def _count(sieves: Any, allowed: Any, size: Any) -> None:
+    n_batch, n_roles, n_query, n_key = sieves.shape
+    for batch in range(n_batch):
+        for role in range(n_roles):
+            for query in range(n_query):
+                sieve, seen, n = sieves[batch, role, query], allowed[batch, query], 0
+                for key in range(n_key):
+                    n += sieve[key] & seen[key]
+                size[batch, role, query] = n
+
+
+@compiled
+def _gather(sieves: Any, allowed: Any, starts: Any, keys: Any) -> None:
+    n_batch, n_roles, n_query = sieves.shape[:3]
+    row = 0
+    for batch in range(n_batch):
+        for role in range(n_roles):
+            for query in range(n_query):
+                place, end = starts[row], starts[row + 1]
+                row += 1
+                sieve, seen, key = sieves[batch, role, query], allowed[batch, query], 0
+                while place < end:
+                    if sieve[key] & seen[key]:
+                        keys[place] = key
+                        place += 1
+                    key += 1
 
 
 @compiled

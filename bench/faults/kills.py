@@ -6,6 +6,7 @@ import random
 import shutil
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from bench.faults.child import Ended, run
@@ -63,6 +64,10 @@ def n_checkpoints(output: Path) -> int:
     return sum(1 for pattern in kept for _ in output.glob(pattern))
 
 
+def has_checkpoints(output: Path, enough: int) -> bool:
+    return n_checkpoints(output) >= enough
+
+
 def state_of(output: Path) -> str:
     """In which state a killed command left its output."""
     for name in ("run.json", "finetune.json"):
@@ -95,7 +100,7 @@ def kill_once(
             said,
             log_changes(output, log),
             kill_at=moment if enough == 1_000_000 else None,
-            kill_when=lambda enough=enough: n_checkpoints(output) >= enough,  # type: ignore[misc]
+            kill_when=partial(has_checkpoints, output, enough),
         )
         _rewritten(tally, done, log)
         if ended.code != -9:

@@ -20,6 +20,8 @@ from headscope.values import Counts
 
 SETTINGS = Settings()
 N_TEXTS = 24
+#: A pass over these short texts takes half a second: a few rounds would tell little.
+ROUNDS = 9
 
 
 class Nothing(LayerMeasure):
@@ -58,7 +60,7 @@ def lines() -> Iterator[Line]:
     n_tokens = sum(one.n_tokens for one in encoded) // len(encoded)
     yield Line(
         f"the tap alone, no measure / bare eager forward, {n_tokens} tokens in the mean",
-        alternated(nothing, bare, rounds=3),
+        alternated(nothing, bare, rounds=ROUNDS),
         1.10,
     )
     for measure in choose_measures():
@@ -68,6 +70,6 @@ def lines() -> Iterator[Line]:
 
         yield Line(
             f"{measure.name} alone / bare eager forward, shipped passages",
-            alternated(alone, bare, rounds=3),
+            alternated(alone, bare, rounds=ROUNDS),
             1.20,
         )

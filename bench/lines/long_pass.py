@@ -20,6 +20,6 @@ def lines() -> Iterator[Line]:
 
     yield Line(
         f"analyze ({len(measures)} default measures, with trees) / bare eager forward, 512 tokens",
-        alternated(ours, lambda: bare_pass(model, encoded), rounds=3),
+        alternated(ours, lambda: bare_pass(model, encoded)),
         1.25,
     )

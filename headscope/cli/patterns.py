@@ -13,7 +13,7 @@ import typer
 from headscope.errors import UsageError
 
 if TYPE_CHECKING:
-    from headscope.measures.patterns.evaluation import Score
+    from headscope.measures.patterns.evaluation import Evaluation, Score
     from headscope.measures.patterns.labelled_maps import LabelledMaps
 
 _LABELS = "A label file (.json, its maps beside it as .npz)."
@@ -42,9 +42,7 @@ def evaluate(
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
     """Compare the network's names with labels given by eye: confusion matrix and macro-F1."""
-    import numpy as np
-
-    from headscope.measures.patterns.evaluation import Score, by_model, second_look
+    from headscope.measures.patterns.evaluation import evaluated
     from headscope.measures.patterns.labelled_maps import load_maps, shipped_maps
     from headscope.measures.patterns.network import network_at
 
@@ -52,13 +50,8 @@ def evaluate(
     if not len(maps):
         where = f" of split {split!r}" if split else ""
         raise UsageError(f"no labelled maps{where} in {labels or 'the shipped set'}")
-    models = by_model(network_at("" if weights is None else str(weights)), maps)
-    found = Score(np.sum([one.confusion for one in models.values()], axis=0))
-    again = second_look(maps)
-    if as_json:
-        typer.echo(json.dumps(_told(found, again, models), indent=2))
-        return
-    typer.echo(_tables(found, again, models, markdown=markdown))
+    found = evaluated(network_at("" if weights is None else str(weights)), maps)
+    typer.echo(json.dumps(_told(found), indent=2) if as_json else _tables(found, markdown=markdown))
 
 
 def train(
@@ -200,39 +193,53 @@ def _to_label(maps: LabelledMaps, again: int, seed: int) -> list[int]:
     return random.Random(seed).sample(labelled, min(again, len(labelled)))
 
 
-def _told(found: Score, again: Score | None, models: dict[str, Score]) -> dict[str, Any]:
+def _told(found: Evaluation) -> dict[str, Any]:
     from headscope.measures.patterns.classes import PATTERNS
     from headscope.measures.patterns.evaluation import cohens_kappa
 
-    told: dict[str, Any] = {
-        "n": int(found.confusion.sum()),
-        "models": list(models),
-        "macro_f1": found.macro_f1,
-        "accuracy": found.accuracy,
-        "f1": dict(zip(PATTERNS, map(float, found.f1), strict=True)),
-        "confusion": found.confusion.tolist(),
-        "accuracy_of_model": {name: one.accuracy for name, one in models.items()},
-    }
-    if again is not None:
-        told["second_look"] = {
-            "n": int(again.confusion.sum()),
-            "agreement": again.accuracy,
-            "kappa": cohens_kappa(again.confusion),
-            "macro_f1": again.macro_f1,
+    def of(one: Score) -> dict[str, Any]:
+        return {
+            "n": int(one.confusion.sum()),
+            "macro_f1": one.macro_f1,
+            "accuracy": one.accuracy,
+            "f1": {name: _number(x) for name, x in zip(PATTERNS, one.f1, strict=True)},
+            "confusion": one.confusion.tolist(),
         }
+
+    told: dict[str, Any] = {
+        **of(found.overall),
+        "models": list(found.models),
+        "accuracy_of_model": {name: one.accuracy for name, one in found.models.items()},
+        "looks": {
+            name: {
+                "n": int(one.confusion.sum()),
+                "agreement": one.accuracy,
+                "kappa": cohens_kappa(one.confusion),
+                "macro_f1": one.macro_f1,
+            }
+            for name, one in found.looks.items()
+        },
+    }
+    if found.agreed is not None:
+        told["agreed"] = of(found.agreed)
     return told
 
 
-def _tables(found: Score, again: Score | None, models: dict[str, Score], *, markdown: bool) -> str:
+def _number(x: float) -> float | None:
+    return None if x != x else float(x)
+
+
+def _tables(found: Evaluation, *, markdown: bool) -> str:
     from headscope.measures.patterns.classes import PATTERNS
     from headscope.measures.patterns.evaluation import cohens_kappa
 
+    overall = found.overall
     head = ["labelled \\ named", *PATTERNS, "precision", "recall", "F1"]
     rows = [
         [
             name,
-            *(str(n) for n in found.confusion[i]),
-            *(f"{x[i]:.2f}" for x in (found.precision, found.recall, found.f1)),
+            *(str(n) for n in overall.confusion[i]),
+            *(f"{x[i]:.2f}" for x in (overall.precision, overall.recall, overall.f1)),
         ]
         for i, name in enumerate(PATTERNS)
     ]
@@ -247,16 +254,24 @@ def _tables(found: Score, again: Score | None, models: dict[str, Score], *, mark
             )
             for row in (head, *rows)
         ]
-    each = (f"{name} {s.accuracy:.3f} of {s.confusion.sum()}" for name, s in models.items())
+    each = (f"{name} {s.accuracy:.3f} of {s.confusion.sum()}" for name, s in found.models.items())
     lines += [
         "",
-        f"macro-F1 {found.macro_f1:.3f}, accuracy {found.accuracy:.3f} on "
-        f"{found.confusion.sum()} maps of {len(models)} models ({', '.join(each)})",
+        f"macro-F1 {overall.macro_f1:.3f}, accuracy {overall.accuracy:.3f} on "
+        f"{overall.confusion.sum()} maps of {len(found.models)} models ({', '.join(each)})",
     ]
-    if again is not None:
+    lines += [
+        f"{name}, {one.confusion.sum()} of them: the same label for {one.accuracy:.1%}, Cohen's "
+        f"kappa {cohens_kappa(one.confusion):.2f}, macro-F1 against the labels {one.macro_f1:.3f}"
+        for name, one in found.looks.items()
+    ]
+    if (agreed := found.agreed) is not None:
+        shapes = (
+            f"{name} {f1:.2f} of {n}"
+            for name, f1, n in zip(PATTERNS, agreed.f1, agreed.confusion.sum(axis=1), strict=True)
+        )
         lines.append(
-            f"second look at {again.confusion.sum()} of them: the same label for "
-            f"{again.accuracy:.1%}, Cohen's kappa {cohens_kappa(again.confusion):.2f}, "
-            f"macro-F1 of one look against the other {again.macro_f1:.3f}"
+            f"on the {agreed.confusion.sum()} maps all annotators name alike: accuracy "
+            f"{agreed.accuracy:.3f}, F1 {', '.join(shapes)}"
         )
     return "\n".join(lines)

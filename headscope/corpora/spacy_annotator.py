@@ -100,8 +100,10 @@ def _loaded(name: str) -> Any:
     try:
         return spacy.load(name)
     except OSError:
+        installed = ", ".join(f"spacy:{one}" for one in spacy.util.get_installed_models())
         raise UsageError(
-            f"spaCy has no pipeline {name!r}: python -m spacy download {name}"
+            f"spaCy has no pipeline {name!r}: python -m spacy download {name}, or choose another "
+            f"with --annotate (installed: {installed or 'none'})"
         ) from None
 
 

@@ -40,6 +40,12 @@ def test_data_set_names_need_a_name() -> None:
         Corpus("hf:")
 
 
+def test_a_missing_pipeline_is_told_with_what_there_is() -> None:
+    pytest.importorskip("spacy", reason="spaCy is not installed")
+    with pytest.raises(UsageError, match=r"no pipeline 'xx_none'.*--annotate \(installed: "):
+        Corpus.of(["A text."], annotate="spacy:xx_none").scan()
+
+
 def test_spacy() -> None:
     spacy = pytest.importorskip("spacy", reason="spaCy is not installed")
     # The second is the same pipeline as an index of packages carries it.

@@ -19,6 +19,7 @@ from headscope.measures.patterns import PATTERNS
 from headscope.measures.patterns.evaluation import (
     cohens_kappa,
     evaluate,
+    evaluated,
     names_of,
     score,
     second_look,
@@ -291,6 +292,22 @@ def test_the_second_look_agrees_with_the_first() -> None:
     reference = cohen_kappa_score(*zip(*pairs, strict=True))
     assert cohens_kappa(again.confusion) == pytest.approx(reference)
     assert reference > 0.7
+
+
+def test_further_annotators_are_told_with_what_they_agree_on() -> None:
+    maps = shipped_maps("test")
+    found = evaluated(network_at(""), maps)
+    assert [*found.looks] == ["second look", "annotator 2", "annotator 3"]
+    for i in (0, 1):
+        mine, theirs = zip(*((one.label, one.others[i]) for one in maps.labels), strict=True)
+        look = found.looks[f"annotator {i + 2}"]
+        assert cohens_kappa(look.confusion) == pytest.approx(cohen_kappa_score(mine, theirs))
+        assert look.macro_f1 == pytest.approx(f1_score(mine, theirs, average="macro"))
+    assert found.agreed is not None
+    n_agreed = sum({one.label, *one.others} == {one.label} for one in maps.labels)
+    assert found.agreed.confusion.sum() == n_agreed == 444
+    assert found.agreed.accuracy > found.overall.accuracy
+    assert sum(one.confusion.sum() for one in found.models.values()) == len(maps)
 
 
 def test_scores_agree_with_scikit_learn() -> None:

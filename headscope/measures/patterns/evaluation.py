@@ -79,6 +79,20 @@ def second_look(maps: LabelledMaps) -> Score | None:
     return score(first, second)
 
 
+def other_annotators(maps: LabelledMaps) -> list[Score]:
+    """The names each further annotator gave, against the labels, over the maps they looked at."""
+    n_others = max((len(one.others) for one in maps.labels), default=0)
+    found = []
+    for i in range(n_others):
+        seen = [one for one in maps.labels if len(one.others) > i]
+        labels, named = (
+            np.array([PATTERNS.index(name) for name in names])
+            for names in ([str(one.label) for one in seen], [one.others[i] for one in seen])
+        )
+        found.append(score(labels, named))
+    return found
+
+
 def names_of(network: PatternNetwork, images: Float[Tensor, "map size size"]) -> NDArray[np.int64]:
     """The network's name for every image, as a number of `PATTERNS`."""
     with torch.inference_mode():
@@ -91,14 +105,38 @@ def evaluate(network: PatternNetwork, maps: LabelledMaps) -> Score:
     return score(maps.targets, names_of(network, images_of(maps.maps)))
 
 
-def by_model(network: PatternNetwork, maps: LabelledMaps) -> dict[str, Score]:
-    """The same for the maps of each model alone, in the order of the models' names."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Evaluation:
+    """Scores of a network on labelled maps, and what is known about the labels themselves.
+
+    `agreed` is the score on the maps that all annotators gave the same name; `looks` compares the
+    labels with a second look and with further annotators.
+    """
+
+    overall: Score
+    models: dict[str, Score]
+    agreed: Score | None
+    looks: dict[str, Score]
+
+
+def evaluated(network: PatternNetwork, maps: LabelledMaps) -> Evaluation:
+    """The network's names for labelled maps: all, of each model alone, and undisputed ones."""
     labels, named = maps.targets, names_of(network, images_of(maps.maps))
     models = np.array([one.model for one in maps.labels])
-    return {
-        str(name): score(labels[models == name], named[models == name])
-        for name in np.unique(models)
-    }
+    agreed = np.array([one.agreed for one in maps.labels], np.bool_)
+    again = second_look(maps)
+    looks = {} if again is None else {"second look": again}
+    for number, other in enumerate(other_annotators(maps), start=2):
+        looks[f"annotator {number}"] = other
+    return Evaluation(
+        score(labels, named),
+        {
+            str(name): score(labels[models == name], named[models == name])
+            for name in np.unique(models)
+        },
+        score(labels[agreed], named[agreed]) if agreed.any() else None,
+        looks,
+    )
 
 
 def _ratio(part: NDArray[np.int64], whole: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -31,7 +31,8 @@ class Label:
     """Where a map comes from, and what it was seen to be; None is not labelled yet.
 
     `second` is a later, blind look at the same map; `first` is what the first look said, where
-    the label was changed since. Layers and heads count from 0.
+    the label was changed since; `others` is what further annotators said, each of whom had the
+    rule and nothing else. Layers and heads count from 0.
     """
 
     model: str
@@ -44,6 +45,12 @@ class Label:
     label: str | None = None
     second: str | None = None
     first: str | None = None
+    others: tuple[str, ...] = ()
+
+    @property
+    def agreed(self) -> bool:
+        """Whether all annotators gave the map the same name."""
+        return bool(self.others) and set(self.others) == {self.label}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,7 +116,7 @@ def pooled(pattern: NDArray[Any], largest: int = LARGEST) -> Map:
 def save_labels(path: Path, labels: Iterable[Label]) -> None:
     """Write the labels alone, whole or not at all; the maps beside them stay."""
     listed = [
-        {name: value for name, value in asdict(one).items() if name != "first" or value}
+        {name: v for name, v in asdict(one).items() if name not in ("first", "others") or v}
         for one in labels
     ]
     lines = ",\n    ".join(json.dumps(one, ensure_ascii=False) for one in listed)
@@ -179,7 +186,14 @@ def _label(path: Path, number: int, row: object) -> Label:
     if not isinstance(row, dict) or not set(names[:6]) <= row.keys() <= set(names):
         expected = f"an object with {', '.join(names[:6])}"
         raise InputError(path, found=f"label {number}: {row!r:.80}", expected=expected)
+    others = row.get("others", [])
+    if not isinstance(others, list) or any(one not in PATTERNS for one in others):
+        expected = f"a list of {', '.join(PATTERNS)}"
+        raise InputError(path, found=f"label {number}: others = {others!r:.40}", expected=expected)
+    row = {**row, "others": tuple(others)}
     for name, value in row.items():
+        if name == "others":
+            continue
         wanted = _KINDS.get(name, str)
         absent = name in _NAMES and value is None
         if not absent and (not isinstance(value, wanted) or isinstance(value, bool)):

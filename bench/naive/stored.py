@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from headscope.measures import LayerMeasure, StackMeasure
-from headscope.models import LoadedModel, Tap, View, collate
+from headscope.models import Layout, LoadedModel, Tap, View, collate
 from headscope.types import Encoded, Facts
 
 Maps = NDArray[np.float32]
@@ -24,6 +24,7 @@ class Stored:
     encoded: tuple[Encoded, ...]
     maps: tuple[Maps, ...]
     views: tuple[View, ...]
+    layout: Layout
 
     def observed(self, measure: LayerMeasure) -> list[Any]:
         """A measure's value of every layer, with nothing remembered from before."""
@@ -32,7 +33,7 @@ class Stored:
 
     def observed_together(self, measure: StackMeasure) -> Any:
         self.views[0].batch._memo.clear()
-        return measure.observe(self.views)
+        return measure.observe([measure.keep(v, self.layout[v.stack]) for v in self.views])
 
 
 def stored(model: LoadedModel, encoded: Sequence[Encoded], facts: Facts | None = None) -> Stored:
@@ -49,4 +50,4 @@ def stored(model: LoadedModel, encoded: Sequence[Encoded], facts: Facts | None =
     cropped = [
         whole[i, :, :, : one.n_tokens, : one.n_tokens].copy() for i, one in enumerate(encoded)
     ]
-    return Stored(tuple(encoded), tuple(cropped), tuple(views))
+    return Stored(tuple(encoded), tuple(cropped), tuple(views), model.layout)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import torch
 
@@ -114,7 +114,7 @@ def _observe(
         return values
     by_layer = [m for m in measures if isinstance(m, LayerMeasure)]
     by_stack = [m for m in measures if isinstance(m, StackMeasure)]
-    kept: dict[Stack, list[View]] = {}
+    kept: dict[tuple[str, Stack], list[Any]] = {}
 
     def observer(view: View) -> None:
         view = checked(view)
@@ -123,14 +123,16 @@ def _observe(
         place = Place(view.stack, view.layer)
         for measure, value in zip(mine, arrived([m.look(view) for m in mine]), strict=True):
             values[measure.name, place] = value
-        if any(measure.applies_to(stack) for measure in by_stack):
-            kept.setdefault(view.stack, []).append(view)
+        for whole in by_stack:
+            if whole.applies_to(stack):
+                part = whole.keep(view, only[view.stack])
+                kept.setdefault((whole.name, view.stack), []).append(part)
 
     batch = collate(encoded, pad_id=model.pad_id, device=model.device, facts=facts)
     with torch.inference_mode(), Tap(model.body, observer=observer, layout=model.layout) as tap:
         tap.watch(batch, only)
-        for stack, views in kept.items():
-            for whole in by_stack:
-                if whole.applies_to(model.layout[stack]):
-                    values[whole.name, Place(stack, ALL_LAYERS)] = whole.observe(views)
+        for whole in by_stack:
+            for stack in model.layout.stacks:
+                if (parts := kept.get((whole.name, stack.stack))) is not None:
+                    values[whole.name, Place(stack.stack, ALL_LAYERS)] = whole.observe(parts)
     return values

@@ -19,15 +19,13 @@ from headscope.measures.measure import MEASURES, LayerMeasure, Total
 from headscope.measures.parse_arcs import Arcs, arcs_of
 from headscope.measures.parser_examples import ChosenSentences, chosen_sentences
 from headscope.measures.parser_tables import (
-    OFFSETS,
-    ParserTotal,
     arc_table,
     baseline_table,
-    best_heads,
     best_table,
     example_table,
     parser_table,
 )
+from headscope.measures.parser_total import OFFSETS, ParserTotal, best_heads
 from headscope.models import StackLayout, View
 from headscope.models.word_attention import Rows, shares_of, units_of, word_map, word_pattern
 from headscope.types import Result

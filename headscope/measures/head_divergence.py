@@ -8,18 +8,18 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int
 from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor
 
 from headscope.measures.head_geometry import layer_distances, map_of_heads
 from headscope.measures.measure import MEASURES, StackMeasure, Total
-from headscope.models import View
+from headscope.models import StackLayout, View
 from headscope.types import Result
 from headscope.values import Bundle, Sum
 
-#: Weights that are compared at once: bounds the memory beyond the maps themselves.
+#: Weights that are compared at once: bounds the memory beyond the kept rows.
 _CHUNK = 1 << 24
 
 
@@ -28,6 +28,14 @@ class RowSample(NamedTuple):
 
     rows: Int[Tensor, "batch row"]
     taken: Bool[Tensor, "batch row"]
+
+
+class KeptRows(NamedTuple):
+    """The sampled rows of one layer's heads, 0 where a sequence has fewer, and all lengths."""
+
+    weights: Float[Tensor, "batch head row key"]
+    sample: RowSample
+    n_real: Int[Tensor, " batch"]
 
 
 def affordable_rows(n_layers: int, d_head: int) -> int:
@@ -109,30 +117,33 @@ class HeadDivergence(StackMeasure):
         if isinstance(self.rows, int) and self.rows < 1:
             raise ValueError("rows must be at least 1")
 
-    def observe(self, views: Sequence[View]) -> Bundle:
-        queries = views[0].queries
-        n_real = queries.n_real.cpu().numpy()
-        sample = sample_rows(
-            [one.sequence.id for one in views[0].batch.encoded], n_real, self._n_rows(views)
-        )
-        means = _mean_js(views, sample)
-        weight = n_real.astype(np.float64)
+    def keep(self, view: View, stack: StackLayout) -> KeptRows:
+        """The sampled rows of every head: a few, instead of the whole map."""
+        n_rows = self._n_rows(view, len(stack.seen))
+        sample = view.once(f"divergence/{n_rows}", lambda: _sample(view, n_rows))
+        index, taken = sample.rows[:, None, :, None], sample.taken[:, None, :, None]
+        wide = index.expand(-1, view.n_heads, -1, view.pattern.shape[-1])
+        return KeptRows(view.pattern.gather(2, wide) * taken, sample, view.queries.n_real)
+
+    def observe(self, kept: Sequence[KeptRows]) -> Bundle:
+        means, taken = _mean_js(kept), kept[0].sample.taken
+        weight = kept[0].n_real.cpu().numpy().astype(np.float64)
         weighted = weight[:, None] * means
         return Bundle(
             {
                 "mean": Sum(weighted.sum(axis=0)),
                 "square": Sum((weighted**2).sum(axis=0)),
                 "cross": Sum((weight[:, None] * weighted).sum(axis=0)),
-                "weight": Sum([weight.sum(), (weight**2).sum(), len(weight), sample.taken.sum()]),
+                "weight": Sum([weight.sum(), (weight**2).sum(), len(weight), taken.sum().item()]),
             }
         )
 
-    def _n_rows(self, views: Sequence[View]) -> int:
-        longest = int(views[0].queries.n_real.max())
+    def _n_rows(self, view: View, n_layers: int) -> int:
+        longest = int(view.queries.n_real.max())
         if self.rows == "all":
             return longest
         if self.rows == "auto":
-            return min(longest, affordable_rows(len(views), views[0].z.shape[-1]))
+            return min(longest, affordable_rows(n_layers, view.z.shape[-1]))
         return min(longest, self.rows)
 
     def finish(self, total: Total) -> Result:
@@ -176,28 +187,26 @@ class HeadDivergence(StackMeasure):
         )
 
 
-def _mean_js(views: Sequence[View], sample: RowSample) -> NDArray[np.float64]:
+def _sample(view: View, n_rows: int) -> RowSample:
+    ids = [one.sequence.id for one in view.batch.encoded]
+    rows, taken = sample_rows(ids, view.queries.n_real.cpu().numpy(), n_rows)
+    return RowSample(rows.to(view.pattern.device), taken.to(view.pattern.device))
+
+
+def _mean_js(kept: Sequence[KeptRows]) -> NDArray[np.float64]:
     """[sequence, pair]: the mean over each sequence's sampled rows."""
     # numba takes a second to import: not before someone measures divergence
     from headscope.measures.kernels.jensen_shannon import pairwise_js
 
-    n_batch, n_rows = sample.rows.shape
-    n_heads = sum(view.n_heads for view in views)
-    n_keys = views[0].pattern.shape[-1]
-    size = max(1, _CHUNK // (n_heads * n_rows * n_keys))
-    device = views[0].pattern.device
-    rows, taken = sample.rows.to(device), sample.taken.to(device)
+    n_batch = len(kept[0].weights)
+    size = max(1, _CHUNK // sum(one.weights[0].numel() for one in kept))
     sums = []
     for start in range(0, n_batch, size):
-        here = slice(start, start + size)
-        index = rows[here, None, :, None]
-        kept = taken[here, None, :, None]
-        parts = [
-            v.pattern[here].gather(2, index.expand(-1, v.n_heads, -1, n_keys)) * kept for v in views
-        ]
-        weights = torch.cat(parts, dim=1).cpu().numpy()
-        sums.append(pairwise_js(weights, torch.get_num_threads()))
-    n_taken: NDArray[np.float64] = sample.taken.sum(dim=1, keepdim=True).double().numpy()
+        weights = torch.cat([one.weights[start : start + size] for one in kept], dim=1)
+        sums.append(pairwise_js(weights.cpu().numpy(), torch.get_num_threads()))
+    n_taken: NDArray[np.float64] = (
+        kept[0].sample.taken.sum(dim=1, keepdim=True).double().cpu().numpy()
+    )
     return np.concatenate(sums) / n_taken
 
 

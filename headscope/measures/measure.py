@@ -107,14 +107,19 @@ class LayerMeasure(Measure):
 
 
 class StackMeasure(Measure):
-    """A measure that compares layers: it sees all layers of a stack over one batch at once.
+    """A measure that compares layers: it keeps a part of each, and sees all parts at the end.
 
-    The engine keeps the maps of all layers of a batch only while such a measure is asked for.
+    What `keep` returns lives until the last layer of a batch, so it should be small: maps of all
+    layers would be as large as the model.
     """
 
     @abstractmethod
-    def observe(self, views: Sequence[View]) -> Value:
-        """All layers of one stack over one batch as a value."""
+    def keep(self, view: View, stack: StackLayout) -> Any:
+        """What is needed of one layer of one batch; `stack` says which others will be seen."""
+
+    @abstractmethod
+    def observe(self, kept: Sequence[Any]) -> Value:
+        """What was kept of all layers of one stack over one batch, as a value."""
 
 
 class GradientMeasure(Measure):

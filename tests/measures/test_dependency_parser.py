@@ -15,7 +15,7 @@ from headscope.engine import Settings
 from headscope.engine.shard import add, run_shard
 from headscope.measures import Total, build
 from headscope.measures.parse_arcs import half_of
-from headscope.measures.parser_tables import OFFSETS
+from headscope.measures.parser_total import OFFSETS
 from headscope.models import Tap, View, collate
 from headscope.stats import wilson_interval
 from headscope.types import Dependencies, Encoded, Result

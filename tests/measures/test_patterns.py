@@ -38,11 +38,12 @@ from headscope.measures.patterns.network import (
     save_network,
     shipped_weights,
 )
+from headscope.measures.patterns.page import LONGEST, SHORTEST
 from headscope.measures.patterns.pattern_shares import is_drawn
 from headscope.measures.patterns.real_training import learn_from_real, versions
 from headscope.measures.patterns.resampling import SIZE, overlaps, resampled
 from headscope.measures.patterns.sampling import is_development
-from headscope.measures.patterns.synthetic import LONGEST, SHORTEST, synthetic_map
+from headscope.measures.patterns.synthetic import synthetic_map
 from headscope.measures.patterns.training import (
     images_of,
     synthetic_images,

@@ -6,7 +6,6 @@ make this line take an hour.
 
 from __future__ import annotations
 
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -18,9 +17,6 @@ import numpy as np
 from bench.ratio import Line
 from bench.subject import bert_base
 from headscope.models import load
-
-#: Runs of each size: where free memory happens to lie makes a peak vary by a few percent.
-RUNS = 3
 
 
 def _write_model(folder: Path) -> list[str]:
@@ -61,7 +57,6 @@ def lines() -> Iterator[Line]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         words = _write_model(folder)
-        peaks = [[peak_mebibytes(folder, words, n) for n in (200, 2000)] for _ in range(RUNS)]
-    few, many = (statistics.median(column) for column in zip(*peaks, strict=True))
+        few, many = (peak_mebibytes(folder, words, n) for n in (200, 2000))
     detail = f" ({many:,.0f} MiB / {few:,.0f} MiB)"
     yield Line("peak memory of analyze at 2,000 sequences / at 200", many / few, 1.05, detail)

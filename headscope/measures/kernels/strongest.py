@@ -63,12 +63,15 @@ def strongest_words(
     rows, columns = np.full((2, n_batch, n_heads, n_words), -1, np.int32)
     whole = np.ascontiguousarray(pattern, np.float32)
 
+    spare: list[NDArray[np.float32]] = []  # one map per thread, all 0 before and after its use
+
     def part(first: int, last: int) -> None:
-        one_map = np.zeros((n_words, n_words), np.float32)
+        one_map = spare.pop() if spare else np.zeros((n_words, n_words), np.float32)
         _find(
             whole, words.units, words.shares, words.sentences, words.tokens, words.reach,
             one_map, rows, columns, first, last,
         )  # fmt: skip
+        spare.append(one_map)
 
     in_parts(part, n_batch * n_heads, n_threads)
     return rows.astype(np.int64), columns.astype(np.int64)

@@ -12,7 +12,7 @@ from headscope.engine.shard import run_shard
 
 
 def lines() -> Iterator[Line]:
-    model, encoded = bert_base(6), [annotated(e) for e in sequences(4, 512)]
+    model, encoded = bert_base(), [annotated(e) for e in sequences(4, 512)]
     measures = [m for m in choose_measures() if m.needs <= {"words", "dependencies"}]
 
     def ours() -> None:

@@ -21,7 +21,7 @@ from headscope.values import Counts
 SETTINGS = Settings()
 N_TEXTS = 24
 #: A pass over these short texts takes half a second: a few rounds would tell little.
-ROUNDS = 7
+ROUNDS = 5
 
 
 class Nothing(LayerMeasure):

@@ -139,7 +139,7 @@ class HeadDivergence(StackMeasure):
         )
 
     def _n_rows(self, view: View, n_layers: int) -> int:
-        longest = int(view.queries.n_real.max())
+        longest = view.once("divergence/longest", lambda: int(view.queries.n_real.max()))
         if self.rows == "all":
             return longest
         if self.rows == "auto":

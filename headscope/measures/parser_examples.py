@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -65,15 +64,14 @@ class ChosenSentences:
     drawn: tuple[Sentence, ...]
 
     def tensors(
-        self, pointed: tuple[Tensor, Tensor], map_of: Callable[[int, Tensor], Tensor]
+        self, pointed: tuple[Tensor, Tensor], map_of: Callable[[int, NDArray[np.int64]], Tensor]
     ) -> list[Tensor]:
         """What the host needs of one layer: rows of sampled sentences, maps of drawn ones.
 
         `map_of(row, units)` is the attention between units of one sequence.
         """
         rows = [s.row for s in self.sampled]
-        maps = (map_of(s.row, torch.from_numpy(s.units).to(pointed[0].device)) for s in self.drawn)
-        return [*(p[rows] for p in pointed), *maps]
+        return [*(p[rows] for p in pointed), *(map_of(s.row, s.units) for s in self.drawn)]
 
     def of_layer(self, *arrays: NDArray[Any]) -> dict[str, Value]:
         """Predictions and maps of one layer's heads, from the arrays of `tensors`."""

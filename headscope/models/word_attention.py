@@ -17,6 +17,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
+from numpy.typing import NDArray
 from torch import Tensor
 
 from headscope.models.batch import Tokens
@@ -151,15 +152,22 @@ def word_pattern(view: View, rows: Rows = "mean") -> Float[Tensor, "batch head w
 
 
 def word_map(
-    view: View, row: int, units: Int[Tensor, " word"], rows: Rows = "mean"
+    view: View, row: int, units: NDArray[np.int64], rows: Rows = "mean"
 ) -> Float[Tensor, "head word word"]:
     """The attention between a few units of one sequence, without merging the others."""
-    _, keys = units_of(view)
-    weights = row_weights_of(view, rows)[row, units]
-    members = keys.members[row][:, units]
-    sources, targets = weights.any(dim=0), members.any(dim=1)
+
+    def chosen() -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        _, keys = units_of(view)
+        here = torch.from_numpy(units).to(view.pattern.device)
+        weights, members = row_weights_of(view, rows)[row, here], keys.members[row][:, here]
+        sources, targets = weights.any(dim=0).nonzero()[:, 0], members.any(dim=1).nonzero()[:, 0]
+        return sources, targets, weights[None, :, sources], members[None, targets]
+
+    # the same tokens in every layer: asked once, since the answer has to come from the device
+    key = f"word_attention/map/{rows}/{row}/{units.tobytes().hex()}"
+    sources, targets, weights, members = view.once(key, chosen)
     few = view.pattern[row][:, sources][:, :, targets]
-    return word_attention(few[None], weights[None, :, sources], members[None, targets])[0]
+    return word_attention(few[None], weights, members)[0]
 
 
 def _merged(view: View, rows: Rows) -> Float[Tensor, "batch head word other"]:

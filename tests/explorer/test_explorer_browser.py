@@ -104,8 +104,9 @@ def test_an_atlas_leads_to_sentences_and_to_live_attention(
 def test_sentences_can_be_chosen_and_seen_live(browser: Browser, served: Served) -> None:
     browser.open(f"{served.url}/run/first/sentences", "#/head=2-2", READY)
     browser.choose("#what", "role:prev_local")
-    browser.wait("document.querySelectorAll('#sentences li').length > 10")
     found = served.ask("/api/runs/first/sentences?head=2-2&what=role:prev_local").json["sentences"]
+    # not those of the choice before, which stay until the new ones are here
+    browser.wait(f"document.querySelectorAll('#sentences li').length == {len(found)}")
     shown = browser.run("[...document.querySelectorAll('.sentence')].map(p => p.innerText)")
     assert shown == [f"{s['text']} {s['pair']}" if s["pair"] else s["text"] for s in found]
     assert not browser.run("document.querySelector('#sentences a')")  # another model is loaded

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import torch
 
-from bench.ratio import Line, alternated
+from bench.ratio import Line, compared
 from bench.subject import bert_base, sequences
 from headscope.corpora import Corpus, shipped_corpus
 from headscope.engine import Settings
@@ -73,4 +73,4 @@ def lines() -> Iterator[Line]:
     )
     detail = f" ({1 - real / padded:.0%} of the tokens in fixed order are padding)"
     what = f"batches sorted by length / in the corpus's order, {len(sizes)} texts of {name}"
-    yield Line(what, alternated(ours, fixed, rounds=3), 0.8, detail)
+    yield compared(what, ours, fixed, 0.8, rounds=3, detail=detail)

@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import numba
@@ -13,7 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from bench.ratio import Line, alternated, seconds
+from bench.ratio import Line, compared, seconds
 from bench.subject import bert_base, sequences
 from headscope.engine import Settings
 from headscope.engine.batches import length_sorted
@@ -103,16 +104,16 @@ def lines() -> Iterator[Line]:
     def ours() -> None:
         pairwise_js(rows[None], threads)
 
-    ratio = alternated(ours, lambda: by_numpy(flat), rounds=7)
+    name = f"divergence kernel, {N_HEADS} heads × {N_TOKENS} tokens / numpy over the triangle"
+    line = compared(name, ours, lambda: by_numpy(flat), 1 / 6, rounds=7)
     speed = n_terms / min(seconds(ours) for _ in range(5))
     limit = logarithms_per_second(threads)
     per_core = cpu_seconds(lambda: by_numpy(flat)) / cpu_seconds(ours)
     detail = (
-        f" ({1 / ratio:.1f}× faster, {per_core:.1f}× per core; {speed / 1e9:.2f} G terms/s, "
+        f" ({1 / line.ratio:.1f}× faster, {per_core:.1f}× per core; {speed / 1e9:.2f} G terms/s, "
         f"{speed / limit:.0%} of this machine's {limit / 1e9:.2f} G logarithms/s)"
     )
-    name = f"divergence kernel, {N_HEADS} heads × {N_TOKENS} tokens / numpy over the triangle"
-    yield Line(name, ratio, 1 / 6, detail)
+    yield replace(line, detail=detail)
 
     model, encoded = bert_base(), sequences(32, 128)
     measure = build("divergence")
@@ -125,8 +126,10 @@ def lines() -> Iterator[Line]:
     def with_divergence() -> None:
         run_shard(model, [measure], encoded, SETTINGS)
 
-    yield Line(
+    yield compared(
         "analyze (divergence, sampled rows) / bare eager forward, 128 tokens",
-        alternated(with_divergence, bare, rounds=3),
+        with_divergence,
+        bare,
         1.10,
+        rounds=3,
     )

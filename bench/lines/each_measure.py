@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from bench.ratio import Line, alternated
+from bench.ratio import Line, compared
 from bench.subject import bare_pass, bert_base
 from headscope.corpora import shipped_corpus
 from headscope.engine import Settings, choose_measures
@@ -20,8 +20,6 @@ from headscope.values import Counts
 
 SETTINGS = Settings()
 N_TEXTS = 24
-#: A pass over these short texts takes half a second: a few rounds would tell little.
-ROUNDS = 5
 
 
 class Nothing(LayerMeasure):
@@ -58,9 +56,10 @@ def lines() -> Iterator[Line]:
         run_shard(model, [Nothing()], encoded, SETTINGS, facts)
 
     n_tokens = sum(one.n_tokens for one in encoded) // len(encoded)
-    yield Line(
+    yield compared(
         f"the tap alone, no measure / bare eager forward, {n_tokens} tokens in the mean",
-        alternated(nothing, bare, rounds=ROUNDS),
+        nothing,
+        bare,
         1.10,
     )
     for measure in choose_measures():
@@ -68,8 +67,6 @@ def lines() -> Iterator[Line]:
         def alone(measure: object = measure) -> None:
             run_shard(model, [measure], encoded, SETTINGS, facts)  # type: ignore[list-item]
 
-        yield Line(
-            f"{measure.name} alone / bare eager forward, shipped passages",
-            alternated(alone, bare, rounds=ROUNDS),
-            1.20,
+        yield compared(
+            f"{measure.name} alone / bare eager forward, shipped passages", alone, bare, 1.20
         )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import torch
 from transformers import BertConfig, BertForMaskedLM, PreTrainedTokenizerFast
 
-from bench.ratio import Line, alternated
+from bench.ratio import Line, compared
 from bench.subject import sequences
 from headscope.engine import Settings
 from headscope.engine.shard import run_shard
@@ -34,4 +34,4 @@ def lines() -> Iterator[Line]:
             model.body(**collate(encoded).inputs)
 
     name = "gradient alone / bare eager forward, 128 tokens"
-    yield Line(name, alternated(ours, bare, rounds=3), 3.5)
+    yield compared(name, ours, bare, 3.5, rounds=3)

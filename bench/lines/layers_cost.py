@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bench.ratio import Line, alternated
+from bench.ratio import Line, compared
 from bench.subject import bert_base, sequences
 from headscope.engine import Settings, choose_measures
 from headscope.engine.shard import run_shard
@@ -27,8 +27,9 @@ def lines() -> Iterator[Line]:
             run_shard(model, measures, encoded, Settings(layers=(layer,)), FACTS)
 
         share = layer / N_LAYERS
-        yield Line(
+        yield compared(
             f"analyze --layers {layer} of {N_LAYERS} / the whole pass (in proportion: {share:.2f})",
-            alternated(one, whole),
+            one,
+            whole,
             share + 0.1,
         )

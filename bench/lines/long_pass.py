@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bench.lines.pass_cost import FACTS, SETTINGS
-from bench.ratio import Line, alternated
+from bench.ratio import Line, compared
 from bench.subject import annotated, bare_pass, bert_base, sequences
 from headscope.engine import choose_measures
 from headscope.engine.shard import run_shard
@@ -18,8 +18,9 @@ def lines() -> Iterator[Line]:
     def ours() -> None:
         run_shard(model, measures, encoded, SETTINGS, FACTS)
 
-    yield Line(
+    yield compared(
         f"analyze ({len(measures)} default measures, with trees) / bare eager forward, 512 tokens",
-        alternated(ours, lambda: bare_pass(model, encoded)),
+        ours,
+        lambda: bare_pass(model, encoded),
         1.25,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import torch
 
@@ -13,7 +14,7 @@ from bench.naive.sieve import SIEVES, sieve
 from bench.naive.stored import Stored, stored
 from bench.naive.surface import surface
 from bench.naive.words import merged
-from bench.ratio import Line, seconds
+from bench.ratio import Line, compared
 from bench.subject import annotated, bert_base, sequences
 from headscope.measures import LayerMeasure, StackMeasure, build
 from headscope.models.word_attention import word_pattern
@@ -53,9 +54,7 @@ def _line(name: str, maps: Stored, loops: Callable[[], object], measure: object)
                 for view in maps.views:
                     word_pattern(view)
 
-    ours()
-    pairs = [(seconds(ours), seconds(loops)) for _ in range(3)]
-    ratio = sorted(mine / theirs for mine, theirs in pairs)[1]
     n = len(maps.maps)
     what = f"{name} / loops over the stored maps, 24 heads × 128 tokens × {n} sequences"
-    return Line(what, ratio, 0.5, f" ({1 / ratio:,.0f} times as fast)")
+    line = compared(what, ours, loops, 0.5, rounds=3)
+    return replace(line, detail=f" ({1 / line.ratio:,.0f} times as fast)")

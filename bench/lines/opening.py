@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
-from bench.ratio import Line, alternated
+from bench.ratio import Line, compared
 from headscope.measures.surface_attention import TARGETS
 from headscope.store import ModelRecord, RunRecord, RunWriter, StackRecord, open_run
 from headscope.types import Result
@@ -73,5 +73,5 @@ def lines() -> Iterator[Line]:
             for file in sorted((folder / "tables").iterdir()):
                 pq.read_table(file)
 
-        ratio = alternated(ours, bare, rounds=21)
-    yield Line("open a run of 24 × 16 heads and read its tables / pyarrow alone", ratio, 2.0)
+        name = "open a run of 24 × 16 heads and read its tables / pyarrow alone"
+        yield compared(name, ours, bare, 2.0, rounds=21)

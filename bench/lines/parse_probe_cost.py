@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from bench.ratio import Line, alternated
+from bench.ratio import Line, compared
 from bench.subject import bert_base, sequences
 from headscope.models import collate
 from headscope.probes.line_up import make_students
@@ -49,4 +49,4 @@ def lines() -> Iterator[Line]:
             model.model(**collate(encoded).inputs)
 
     name = "a step of both attention probes / bare eager forward, 24 tokens"
-    yield Line(name, alternated(ours, bare), 1.25)
+    yield compared(name, ours, bare, 1.25)

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from bench.ratio import Line, alternated
+from bench.ratio import Line, compared
 from bench.subject import bare_pass, bert_base, sequences
 from headscope.engine import Settings, choose_measures
 from headscope.engine.shard import run_shard
@@ -42,26 +42,31 @@ def lines() -> Iterator[Line]:
                 for layer in output.attentions:
                     _measured_by_hand(layer[0].numpy(), one.kinds)
 
-    yield Line(
+    yield compared(
         f"analyze ({' + '.join(FOUNDATION)}) / bare eager forward, 128 tokens",
-        alternated(surface_and_entropy, bare),
+        surface_and_entropy,
+        bare,
         1.25,
     )
-    yield Line(
+    yield compared(
         f"analyze (all {len(measures)} default measures) / bare eager forward, 128 tokens",
-        alternated(ours, bare),
+        ours,
+        bare,
         1.25,
     )
-    yield Line(
+    yield compared(
         f"analyze ({' + '.join(FOUNDATION)}) / the same numbers one sequence at a time with "
         "output_attentions, 128 tokens",
-        alternated(surface_and_entropy, todays_loop),
+        surface_and_entropy,
+        todays_loop,
         0.8,
     )
-    yield Line(
+    yield compared(
         f"analyze (all {len(measures)} default measures) / that loop, which has two of them",
-        alternated(ours, todays_loop, rounds=3),
+        ours,
+        todays_loop,
         float("inf"),
+        rounds=3,
     )
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
-from bench.ratio import Line, alternated
+from bench.ratio import Line, compared
 from bench.subject import bare_pass, bert_base, sequences
 from headscope.engine import Settings
 from headscope.engine.shard import run_shard
@@ -21,13 +22,10 @@ def lines() -> Iterator[Line]:
     def bare() -> None:
         bare_pass(model, encoded)
 
-    def of_a_corpus(n_sequences: int) -> float:
+    for n_sequences, which, target in (
+        (2000, "a corpus of 2,000 (one sequence in eight)", 1.10),
+        (len(encoded), "every sequence", 1.25),
+    ):
         facts = Facts(n_sequences=n_sequences)
-        return alternated(lambda: run_shard(model, [measure], encoded, SETTINGS, facts), bare)
-
-    yield Line(
-        "patterns / bare eager forward, a corpus of 2,000 (one sequence in eight), 128 tokens",
-        of_a_corpus(2000),
-        1.10,
-    )
-    yield Line("patterns / bare eager forward, every sequence, 128 tokens", of_a_corpus(16), 1.25)
+        ours = partial(run_shard, model, [measure], encoded, SETTINGS, facts)
+        yield compared(f"patterns / bare eager forward, {which}, 128 tokens", ours, bare, target)

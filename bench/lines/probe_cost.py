@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from copy import deepcopy
+from functools import partial
 
 import numpy as np
 import torch
 from sklearn.linear_model import LogisticRegression
 from torch import Tensor, nn
 
-from bench.ratio import Line, alternated, seconds
+from bench.ratio import Line, compared, seconds
 from bench.subject import bert_base, sequences
 from headscope.models import collate
 from headscope.probes.head_vectors import sentence_vectors
@@ -78,34 +79,28 @@ def senteval(x: Tensor, y: Tensor, n_classes: int) -> None:
             del kept
 
 
-def in_share(work: Callable[[], object], loop: Callable[[], object]) -> float:
-    """Seconds of the work / seconds of the loop over all heads."""
-    return alternated(work, loop, rounds=3) * N_TIMED / N_HEADS
-
-
 def lines() -> Iterator[Line]:
     warnings.simplefilter("ignore")
     for n_classes in (2, 6):
         x, y = heads_and_labels(n_classes)
-
-        def ours(x: Tensor = x, y: Tensor = y, k: int = n_classes) -> Fitted:
-            return all_at_once(x, y, k)
-
+        ours = partial(all_at_once, x, y, n_classes)
         what = f"72 heads × 5 L2, 5,000 rows, {n_classes} classes"
-        ratio = in_share(ours, lambda x=x, y=y: scikit_learn(x, y))
-        yield Line(f"{what} / scikit-learn's loop", ratio, 0.1)
-        ratio = in_share(ours, lambda x=x, y=y, k=n_classes: senteval(x, y, k))
-        yield Line(f"{what} / SentEval's loop", ratio, 0.05)
+        for name, loop, target in (
+            ("scikit-learn's", partial(scikit_learn, x, y), 0.1),
+            ("SentEval's", partial(senteval, x, y, n_classes), 0.05),
+        ):
+            share = N_TIMED / N_HEADS
+            yield compared(f"{what} / {name} loop", ours, loop, target, rounds=3, share=share)
         # its default solver stops early on far-off centres: the exact one is the judge
         exact = x.double()
-        loop = scikit_learn(exact, y, solver="newton-cholesky", tol=1e-8)
+        judge = scikit_learn(exact, y, solver="newton-cholesky", tol=1e-8)
         said = ours().predict(x)
         gaps = [
             abs(
                 (said[i // 5, i % 5] == y).float().mean().item()
                 - one.score(exact[i // 5].numpy().T, y.numpy())
             )
-            for i, one in enumerate(loop)
+            for i, one in enumerate(judge)
         ]
         yield Line(f"{what}: largest difference in accuracy, points", 100 * max(gaps), 0.5)
     yield from _vectors()
@@ -125,4 +120,4 @@ def _vectors() -> Iterator[Line]:
 
     seconds(ours)
     name = "vectors of all heads and layers / bare eager forward, 24 tokens"
-    yield Line(name, alternated(ours, bare), 1.25)
+    yield compared(name, ours, bare, 1.25)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.ratio import Line, alternated
+from bench.ratio import Line, compared
 from bench.subject import annotated, bare_pass, bert_base, sequences
 from headscope.corpora import Corpus, shipped_corpus
 from headscope.engine import Settings, analyze, choose_measures
@@ -43,7 +43,7 @@ def _cost() -> Line:
         bare_pass(model, encoded)
 
     name = "analyze (sieve alone, 15 roles, with trees) / bare eager forward, 128 tokens"
-    return Line(name, alternated(ours, bare), 1.15)
+    return compared(name, ours, bare, 1.15)
 
 
 def _early() -> Iterator[Line]:

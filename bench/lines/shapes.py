@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from bench.ratio import Line, alternated
+from bench.ratio import Line, compared
 from bench.subject import bare_pass, bert_base, sequences
 from headscope.engine import Settings, choose_measures
 from headscope.engine.shard import run_shard
@@ -26,4 +26,4 @@ def lines() -> Iterator[Line]:
         def ours(measures: Sequence[Measure] = measures) -> None:
             run_shard(model, measures, encoded, SETTINGS)
 
-        yield Line(f"{name} / bare eager forward, 128 tokens", alternated(ours, bare), 1.08)
+        yield compared(f"{name} / bare eager forward, 128 tokens", ours, bare, 1.08)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bench.lines.pass_cost import FACTS, SETTINGS
-from bench.ratio import Line, alternated
+from bench.ratio import Line, compared
 from bench.subject import annotated, bare_pass, sequences
 from headscope.engine import choose_measures
 from headscope.engine.shard import run_shard
@@ -22,9 +22,10 @@ def lines() -> Iterator[Line]:
     def ours() -> None:
         run_shard(model, measures, encoded, SETTINGS, FACTS)
 
-    yield Line(
+    yield compared(
         f"analyze ({len(measures)} default measures, with trees) / MiniLM's own forward pass "
         "(scaled dot product attention), 29 tokens",
-        alternated(ours, lambda: bare_pass(model, encoded)),
+        ours,
+        lambda: bare_pass(model, encoded),
         1.50,
     )

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import statistics
 import sys
 from collections.abc import Iterator, Sequence
 
-from bench.ratio import Line
+from bench.ratio import Line, measured
 
 VERBS = ((), ("analyze",), ("query",))
 
@@ -30,8 +29,10 @@ def processor_seconds(arguments: Sequence[str]) -> float:
 def lines() -> Iterator[Line]:
     for verb in VERBS:
         command = ["-m", "headscope", *verb, "--help"]
-        ratios = [
-            processor_seconds(command) / processor_seconds(["-c", "import numpy"]) for _ in range(7)
-        ]
+
+        def draw(command: Sequence[str] = command) -> float:
+            return processor_seconds(command) / processor_seconds(["-c", "import numpy"])
+
+        draw()
         name = " ".join(["headscope", *verb, "--help"])
-        yield Line(f"{name} / python -c 'import numpy'", statistics.median(ratios[1:]), 5.0)
+        yield measured(f"{name} / python -c 'import numpy'", draw, 5.0, rounds=7)

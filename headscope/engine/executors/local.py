@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import torch
 
 from headscope.engine.executor import ENGINES, Executor, Item, Job, Packed
+from headscope.engine.freed import hand_back
 from headscope.engine.progress import Progress
 from headscope.errors import UsageError
 
@@ -38,7 +39,9 @@ class LocalExecutor(Executor):
         self, job: Job, items: Iterable[Item], progress: Progress
     ) -> Iterator[tuple[int, Packed]]:
         for item in items:
-            yield item.index, job.run(item.work, progress.advance)
+            packed = job.run(item.work, progress.advance)
+            hand_back()
+            yield item.index, packed
 
     def close(self) -> None:
         """There is nobody to let go of."""

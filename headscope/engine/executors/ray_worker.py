@@ -12,6 +12,7 @@ import torch
 
 from headscope import errors
 from headscope.engine.executor import Job, Packed
+from headscope.engine.freed import hand_back
 from headscope.errors import HeadscopeError, InputError, UsageError
 from headscope.store import library_versions
 from headscope.version import __version__
@@ -92,3 +93,5 @@ class Worker:
             return self._job.run(work, lambda n, n_sequences: None)
         except HeadscopeError as error:
             return Refusal.of(error)
+        finally:
+            hand_back()

@@ -40,7 +40,7 @@ def main(run: Path, folder: Path) -> None:
     live = LiveModel(load_with_head("default"), limits)
     with tempfile.TemporaryDirectory() as made:
         shutil.copytree(run, Path(made) / "demo")
-        maps = shipped_maps("development")
+        maps = shipped_maps("training")
         for i in range(0, len(maps), 2):
             maps = maps.labelled(i, None)
         save_maps(Path(made) / "maps.json", maps)

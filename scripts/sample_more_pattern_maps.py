@@ -24,7 +24,7 @@ from headscope.corpora import shipped_corpus
 from headscope.measures.patterns.labelled_maps import Label, LabelledMaps, load_maps, save_maps
 from headscope.measures.patterns.network import network_at
 from headscope.measures.patterns.sampling import Candidate, candidates, draw_evenly, is_development
-from headscope.measures.patterns.training import images_of
+from headscope.measures.patterns.seeing import seen_maps
 from headscope.models import load
 from headscope.types import Sequence
 
@@ -85,7 +85,7 @@ def proteins(seed: int) -> list[Sequence]:
 def unsure(pool: Several[Candidate], weights: str, n: int, per_head: int) -> list[Candidate]:
     """The maps whose two best names are closest, one of them block or heterogeneous."""
     with torch.inference_mode():
-        best = network_at(weights)(images_of([c.map for c in pool])).softmax(dim=1).topk(2, dim=1)
+        best = network_at(weights)(seen_maps([c.map for c in pool])).softmax(dim=1).topk(2, dim=1)
     margin, rare = best.values.diff(dim=1).abs()[:, 0].numpy(), (best.indices >= 3).any(dim=1)
     used: dict[tuple[str, int, int], int] = {}
     found: list[Candidate] = []

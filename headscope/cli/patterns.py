@@ -146,6 +146,7 @@ def label(
     from headscope.measures.patterns.as_text import as_text
     from headscope.measures.patterns.classes import CLASSES
     from headscope.measures.patterns.labelled_maps import load_maps, save_labels
+    from headscope.measures.patterns.rulers import rulers
 
     maps = load_maps(file)
     field = "second" if again else "label"
@@ -153,7 +154,7 @@ def label(
     keys = {c.key: c.name for c in CLASSES}
     at, done = 0, len(maps) - len(todo)
     while at < len(todo):
-        typer.echo(f"\n{as_text(maps.maps[todo[at]])}\n")
+        typer.echo(f"\n{as_text(maps.maps[todo[at]])}\n  {rulers(maps.maps[todo[at]])}\n")
         for shape in CLASSES:
             typer.echo(f"  {shape.key}  {shape.name:<18} {shape.rule}")
         progress = f"{at + 1} of {len(todo)}" if again else f"{done + at + 1} of {len(maps)}"
@@ -262,7 +263,7 @@ def _tables(found: Evaluation, *, markdown: bool) -> str:
     ]
     lines += [
         f"{name}, {one.confusion.sum()} of them: the same label for {one.accuracy:.1%}, Cohen's "
-        f"kappa {cohens_kappa(one.confusion):.2f}, macro-F1 against the labels {one.macro_f1:.3f}"
+        f"kappa {cohens_kappa(one.confusion):.2f}, macro-F1 {one.macro_f1:.3f}"
         for name, one in found.looks.items()
     ]
     if (agreed := found.agreed) is not None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from anyio import to_thread
+from numpy.typing import NDArray
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -85,7 +86,13 @@ class LabelRoutes:
         if index >= len(maps):
             raise Refused(404, "no such map")
         pattern = maps.maps[index]
-        told = {"queries": len(pattern), "keys": len(pattern), "first": 0, "last": len(pattern)}
+        told = {
+            "queries": len(pattern),
+            "keys": len(pattern),
+            "first": 0,
+            "last": len(pattern),
+            "rulers": _rulers(pattern),
+        }
         return bytes_answer(np.ascontiguousarray(pattern, dtype="<f2").tobytes(), told)
 
     async def label(self, request: Request) -> Response:
@@ -161,6 +168,22 @@ def agreement(maps: LabelledMaps) -> dict[str, Any] | None:
         "kappa": kappa,
         "confusion": found.confusion.tolist(),
         "classes": list(PATTERNS),
+    }
+
+
+def _rulers(pattern: NDArray[np.float32]) -> dict[str, Any]:
+    """How far columns and diagonals stand out, for the bars beside the map."""
+    from headscope.measures.patterns.rulers import LIMIT, rulers
+
+    def plain(values: NDArray[np.float32]) -> list[float | None]:
+        return [None if np.isnan(one) else round(float(one), 3) for one in values]
+
+    found = rulers(pattern)
+    return {
+        "columns": plain(found.columns),
+        "offsets": found.offsets.tolist(),
+        "diagonals": plain(found.diagonals),
+        "limit": LIMIT,
     }
 
 

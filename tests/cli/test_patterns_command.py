@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from headscope.cli.app import app
 from headscope.errors import UsageError
 from headscope.measures.patterns.labelled_maps import load_maps
+from headscope.measures.patterns.rulers import rulers
 
 
 def run(*words: str, keys: str | None = None) -> str:
@@ -38,6 +39,7 @@ def test_sample_label_train_evaluate(tmp_path: Path, planted_folder: Path) -> No
     assert len(load_maps(file)) == 6
     # v, d, then d taken back for h, a key that means nothing, skip, quit
     said = run("label", str(file), keys="vduhxsq")
+    assert f"  {rulers(load_maps(file).maps[0])}\n" in said
     assert "6 of 6" not in said
     assert [one.label for one in load_maps(file).labels] == [
         "vertical", "heterogeneous", None, None, None, None

@@ -17,6 +17,7 @@ from transformers import BertConfig, BertModel, T5Config, T5Model
 from headscope.explorer.live.passes import LiveModel
 from headscope.explorer.live.reading import typed
 from headscope.measures.patterns.labelled_maps import load_maps, save_maps
+from headscope.measures.patterns.rulers import rulers
 from headscope.models import LoadedModel, collate, load
 from headscope.models.word_attention import word_attention, word_units
 from tests.axe import violations
@@ -361,6 +362,8 @@ def test_labelling_by_keys(browser: Browser, tmp_path: Path) -> None:
             browser.wait(f"document.documentElement.dataset.shown == '{seen}'")
             browser.press(key)
 
+        browser.wait("document.documentElement.dataset.shown == '0'")
+        assert browser.text("#rulers").lower() == f"{rulers(load_maps(path).maps[0])}."
         press("b", seen=0)
         press("d", seen=1)
         browser.wait("document.documentElement.dataset.saved == '2'")

@@ -19,7 +19,8 @@ from headscope.measures.patterns.labelled_maps import (
     load_maps,
     save_maps,
 )
-from headscope.measures.patterns.training import images_of
+from headscope.measures.patterns.rulers import LIMIT, rulers
+from headscope.measures.patterns.seeing import seen_maps
 from tests.explorer.conftest import GENEROUS
 from tests.explorer.served import Served, serving
 
@@ -56,7 +57,14 @@ def test_maps_labels_undo_and_progress(desk: tuple[Served, Path]) -> None:
     assert told["todo"] == list(range(12))
     assert [c["key"] for c in told["classes"]] == ["v", "d", "m", "b", "h"]
     found = served.ask("/api/labels/mine/maps/3")
-    assert json.loads(found.headers["x-headscope"])["keys"] == 9
+    told = json.loads(found.headers["x-headscope"])
+    assert told["keys"] == 9
+    ours = rulers(load_maps(path).maps[3])
+    assert told["rulers"]["offsets"] == ours.offsets.tolist()
+    assert told["rulers"]["limit"] == LIMIT
+    for name, values in (("columns", ours.columns), ("diagonals", ours.diagonals)):
+        sent = [np.nan if one is None else one for one in told["rulers"][name]]
+        np.testing.assert_allclose(sent, values, atol=1e-3)
     sent = np.frombuffer(found.body, "<f2").reshape(9, 9)
     assert np.abs(sent - load_maps(path).maps[3]).max() < 1e-3
 
@@ -99,7 +107,7 @@ def test_the_set_is_what_training_reads(desk: tuple[Served, Path]) -> None:
         give(served, i, PATTERNS[i % 5])
     own = load_maps(path).only()
     assert len(own) == 6
-    assert images_of(own.maps).shape == (6, 48, 48)
+    assert seen_maps(own.maps).shape == (6, 4, 48, 48)
     assert set(own.targets.tolist()) == {0, 1, 2, 3, 4}
 
 

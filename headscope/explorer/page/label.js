@@ -3,6 +3,7 @@ import { ask, askBytes, tell } from "./ask.js";
 import { byId, el, percent } from "./dom.js";
 import { floatsOf } from "./half.js";
 import { onMode, startMode } from "./mode.js";
+import { paintRulers, rulersInWords } from "./rulers.js";
 import { paintWeights } from "./scale.js";
 
 let set = null; // what the server told of the set
@@ -21,10 +22,11 @@ const wrong = (error) => {
 // The brightest half percent of the cells is the brightest colour: the rule the labels follow.
 const paint = () => {
   if (!shownMap) return;
-  const { n, data } = shownMap;
+  const { n, data, rulers } = shownMap;
   const sorted = Float32Array.from(data).sort();
   const bright = Math.max(1e-6, sorted[Math.max(0, Math.ceil(sorted.length * 0.995) - 1)]);
   paintWeights(byId("map"), n, n, (r, c) => Math.min(1, data[r * n + c] / bright));
+  paintRulers(byId("columns"), byId("diagonals"), rulers);
 };
 
 const tellAgreement = (found) => {
@@ -53,7 +55,7 @@ const showNext = async () => {
   delete document.documentElement.dataset.shown;
   byId("desk").hidden = false;
   const over = index === undefined;
-  byId("map").hidden = over;
+  for (const id of ["map", "columns", "diagonals", "rulers"]) byId(id).hidden = over;
   for (const button of document.querySelectorAll("[data-label], #skip")) button.disabled = over;
   if (over) {
     byId("which").textContent = "All maps have a label. headscope patterns train --labels takes the file as it is.";
@@ -62,9 +64,10 @@ const showNext = async () => {
   }
   const { buffer, about } = await askBytes(`/api/labels/${encodeURIComponent(set.id)}/maps/${index}`);
   if (index !== current()) return;
-  shownMap = { n: about.queries, data: floatsOf(buffer) };
+  shownMap = { n: about.queries, data: floatsOf(buffer), rulers: about.rulers };
   byId("which").textContent = `Map ${index + 1}: ${set.maps[index].n} tokens`;
   byId("map").setAttribute("aria-label", `Attention map ${index + 1}, ${set.maps[index].n} tokens`);
+  byId("rulers").textContent = rulersInWords(about.rulers);
   paint();
   document.documentElement.dataset.shown = String(index);
 };

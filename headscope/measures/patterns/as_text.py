@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
+import torch
 
 from headscope.measures.patterns.labelled_maps import Map, pooled
+from headscope.measures.patterns.rulers import brightness
 
 SHADES = " ░▒▓█"
 
@@ -12,12 +13,13 @@ SHADES = " ░▒▓█"
 def as_text(pattern: Map, widest: int = 40) -> str:
     """Brightness is the square root of the weight; the brightest half percent is full.
 
+    >>> import numpy as np
     >>> print(as_text(np.eye(3, dtype=np.float32)).replace(" ", "."))
     ██....
     ..██..
     ....██
     """
-    small = pooled(pattern, widest)
-    top = max(float(np.quantile(small, 0.995)), 1e-9)
-    steps = np.rint(np.sqrt(np.clip(small / top, 0, 1)) * (len(SHADES) - 1)).astype(int)
+    small = torch.from_numpy(pooled(pattern, widest))[None]
+    shown = brightness(small, torch.tensor([small.shape[-1]]))[0]
+    steps = (shown * (len(SHADES) - 1)).round().int().tolist()
     return "\n".join("".join(SHADES[s] * 2 for s in row) for row in steps)

@@ -14,10 +14,10 @@ class PatternClass(NamedTuple):
 
 
 CLASSES: Final = (
-    PatternClass("vertical", "v", "one or a few columns hold most of what stands out"),
-    PatternClass("diagonal", "d", "a line or band along the diagonal, and no columns beside it"),
-    PatternClass("vertical_diagonal", "m", "columns and a diagonal, each plain to see"),
-    PatternClass("block", "b", "squares along the diagonal, filled rather than lined"),
+    PatternClass("vertical", "v", "a column stands out, and no diagonal"),
+    PatternClass("diagonal", "d", "a line or band along the diagonal stands out, and no column"),
+    PatternClass("vertical_diagonal", "m", "a column and a diagonal stand out"),
+    PatternClass("block", "b", "look for it first: squares along the diagonal, filled, with edges"),
     PatternClass("heterogeneous", "h", "none of these: scattered, even, or changing row by row"),
 )
 

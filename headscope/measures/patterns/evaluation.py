@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +14,7 @@ from torch import Tensor
 from headscope.measures.patterns.classes import PATTERNS
 from headscope.measures.patterns.labelled_maps import LabelledMaps
 from headscope.measures.patterns.network import PatternNetwork
-from headscope.measures.patterns.training import images_of
+from headscope.measures.patterns.seeing import seen_maps
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,29 +72,34 @@ def cohens_kappa(confusion: NDArray[np.int64]) -> float:
 
 
 def second_look(maps: LabelledMaps) -> Score | None:
-    """The first look against the second, over maps that were looked at twice."""
-    pairs = [(one.first or one.label, one.second) for one in maps.labels if one.second]
-    if not pairs:
-        return None
-    first, second = (np.array([PATTERNS.index(str(p[i])) for p in pairs]) for i in (0, 1))
-    return score(first, second)
+    """The labels against the second look, over maps that were looked at twice."""
+    return _agreement((one.label, one.second) for one in maps.labels)
 
 
-def other_annotators(maps: LabelledMaps) -> list[Score]:
-    """The names each further annotator gave, against the labels, over the maps they looked at."""
-    n_others = max((len(one.others) for one in maps.labels), default=0)
-    found = []
-    for i in range(n_others):
-        seen = [one for one in maps.labels if len(one.others) > i]
-        labels, named = (
-            np.array([PATTERNS.index(name) for name in names])
-            for names in ([str(one.label) for one in seen], [one.others[i] for one in seen])
-        )
-        found.append(score(labels, named))
-    return found
+def looks(maps: LabelledMaps) -> dict[str, Score]:
+    """What is known about the labels: other looks at the same maps, against them.
+
+    The first two annotators are compared with each other: of labels that follow from what they
+    said, each is a part.
+    """
+    rows = maps.labels
+    told = {
+        "second look": second_look(maps),
+        "two annotators": _agreement(one.others[:2] for one in rows if len(one.others) > 1),
+        "an earlier rule": _agreement((one.label, one.earlier) for one in rows),
+    }
+    return {name: found for name, found in told.items() if found is not None}
 
 
-def names_of(network: PatternNetwork, images: Float[Tensor, "map size size"]) -> NDArray[np.int64]:
+def _agreement(pairs: Iterable[Sequence[str | None]]) -> Score | None:
+    """One name against the other, over the maps that have both."""
+    both = [[PATTERNS.index(str(name)) for name in pair] for pair in pairs if all(pair)]
+    return score(*np.array(both).T) if both else None
+
+
+def names_of(
+    network: PatternNetwork, images: Float[Tensor, "map layer size size"]
+) -> NDArray[np.int64]:
     """The network's name for every image, as a number of `PATTERNS`."""
     with torch.inference_mode():
         parts = [network(part).argmax(dim=1) for part in torch.split(images, 256)]
@@ -102,15 +108,14 @@ def names_of(network: PatternNetwork, images: Float[Tensor, "map size size"]) ->
 
 def evaluate(network: PatternNetwork, maps: LabelledMaps) -> Score:
     """The network's names for labelled maps against the labels."""
-    return score(maps.targets, names_of(network, images_of(maps.maps)))
+    return score(maps.targets, names_of(network, seen_maps(maps.maps)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Evaluation:
     """Scores of a network on labelled maps, and what is known about the labels themselves.
 
-    `agreed` is the score on the maps that all annotators gave the same name; `looks` compares the
-    labels with a second look and with further annotators.
+    `agreed` is the score on the maps that all annotators gave the same name.
     """
 
     overall: Score
@@ -121,13 +126,9 @@ class Evaluation:
 
 def evaluated(network: PatternNetwork, maps: LabelledMaps) -> Evaluation:
     """The network's names for labelled maps: all, of each model alone, and undisputed ones."""
-    labels, named = maps.targets, names_of(network, images_of(maps.maps))
+    labels, named = maps.targets, names_of(network, seen_maps(maps.maps))
     models = np.array([one.model for one in maps.labels])
     agreed = np.array([one.agreed for one in maps.labels], np.bool_)
-    again = second_look(maps)
-    looks = {} if again is None else {"second look": again}
-    for number, other in enumerate(other_annotators(maps), start=2):
-        looks[f"annotator {number}"] = other
     return Evaluation(
         score(labels, named),
         {
@@ -135,7 +136,7 @@ def evaluated(network: PatternNetwork, maps: LabelledMaps) -> Evaluation:
             for name in np.unique(models)
         },
         score(labels[agreed], named[agreed]) if agreed.any() else None,
-        looks,
+        looks(maps),
     )
 
 

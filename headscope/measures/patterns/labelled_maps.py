@@ -30,9 +30,9 @@ Map = NDArray[np.float32]
 class Label:
     """Where a map comes from, and what it was seen to be; None is not labelled yet.
 
-    `second` is a later, blind look at the same map; `first` is what the first look said, where
-    the label was changed since; `others` is what further annotators said, each of whom had the
-    rule and nothing else. Layers and heads count from 0.
+    `second` is a later, blind look at the same map; `others` is what each of several annotators
+    said, who had the rule and nothing else; `earlier` is what the map was called by an earlier
+    rule. Layers and heads count from 0.
     """
 
     model: str
@@ -44,7 +44,7 @@ class Label:
     split: str = "test"
     label: str | None = None
     second: str | None = None
-    first: str | None = None
+    earlier: str | None = None
     others: tuple[str, ...] = ()
 
     @property
@@ -116,7 +116,7 @@ def pooled(pattern: NDArray[Any], largest: int = LARGEST) -> Map:
 def save_labels(path: Path, labels: Iterable[Label]) -> None:
     """Write the labels alone, whole or not at all; the maps beside them stay."""
     listed = [
-        {name: v for name, v in asdict(one).items() if name not in ("first", "others") or v}
+        {name: v for name, v in asdict(one).items() if name not in ("earlier", "others") or v}
         for one in labels
     ]
     lines = ",\n    ".join(json.dumps(one, ensure_ascii=False) for one in listed)
@@ -178,7 +178,7 @@ def _read_labels(path: Path) -> list[Label]:
 
 
 _KINDS: dict[str, type] = {"layer": int, "head": int, "n_tokens": int}
-_NAMES = ("label", "second", "first")
+_NAMES = ("label", "second", "earlier")
 
 
 def _label(path: Path, number: int, row: object) -> Label:
@@ -236,10 +236,12 @@ def _read_maps(path: Path) -> Sequence[Map]:
         raise InputError(path, found=f"{len(weights)} weights", expected="the squares of sizes")
     ends = np.cumsum(sizes**2)
     return [
-        _rows_to_one((weights[end - n * n : end].reshape(n, n) / np.float32(255)) ** 2)
+        rows_to_one((weights[end - n * n : end].reshape(n, n) / np.float32(255)) ** 2)
         for n, end in zip(sizes.tolist(), ends.tolist(), strict=True)
     ]
 
 
-def _rows_to_one(weights: NDArray[Any]) -> Map:
-    return np.asarray(weights / np.maximum(weights.sum(axis=1, keepdims=True), 1e-9), np.float32)
+def rows_to_one(weights: NDArray[Any]) -> Map:
+    """The same map with rows that sum to 1."""
+    sums = np.maximum(weights.sum(axis=1, keepdims=True), 1e-9)
+    return np.ascontiguousarray(weights / sums, dtype=np.float32)

@@ -16,33 +16,41 @@ from torch import Tensor, nn
 from headscope.errors import InputError
 from headscope.measures.patterns.classes import PATTERNS
 from headscope.measures.patterns.resampling import SIZE
+from headscope.measures.patterns.rulers import LIMIT
+from headscope.measures.patterns.seeing import LAYERS
 
 #: Channels after each of the eight convolutions; the first of each pair halves the image.
 CHANNELS = (16, 16, 32, 32, 48, 48, 64, 64)
+#: How many cells are the brightest half percent.
+_FULL = SIZE * SIZE // 200
 
 
 class PatternNetwork(nn.Module):
-    """A map resampled to 48 × 48 cells in, one score per shape out.
+    """What is seen of a map (`seeing`) in, one score per shape out.
 
     Eight convolutions of 3 × 3, each with ReLU; every second one has stride 2, so the image
     shrinks from 48 to 3 cells a side; a linear layer reads those. The map comes in twice, as the
     square root of its weights, so that faint columns stay visible: once so that even attention is
-    1, once so that the brightest cell of an average row is 1.
+    1, once as the labeller sees it, the brightest half percent of its cells at 1. Of the rulers
+    of columns and diagonals it sees how far they are from the limit, a tenth at most.
     """
 
     def __init__(self) -> None:
         super().__init__()
         layers: list[nn.Module] = []
-        for place, (before, after) in enumerate(pairwise((2, *CHANNELS))):
+        for place, (before, after) in enumerate(pairwise((1 + LAYERS, *CHANNELS))):
             layers += [nn.Conv2d(before, after, 3, stride=2 - place % 2, padding=1), nn.ReLU()]
         self.layers = nn.Sequential(*layers)
         self.dropout = nn.Dropout(0.3)
         self.scores = nn.Linear(CHANNELS[-1] * (SIZE // 16) ** 2, len(PATTERNS))
 
-    def forward(self, images: Float[Tensor, "map size size"]) -> Float[Tensor, "map pattern"]:
-        brightest = images.amax(dim=2).mean(dim=1)[:, None, None]
-        seen = torch.stack([images * SIZE, images / brightest], dim=1)
-        x = seen.sqrt().contiguous(memory_format=torch.channels_last)
+    def forward(self, images: Float[Tensor, "map layer size size"]) -> Float[Tensor, "map pattern"]:
+        image = images[:, 0]
+        brightest = image.flatten(1).topk(_FULL).values[:, -1, None, None].clamp_min(1e-9)
+        twice = torch.stack([image * SIZE, (image / brightest).clamp_max(1)], dim=1).sqrt()
+        lines, cuts = images[:, 1:3], images[:, 3:]
+        rulers = [((lines - LIMIT) * 10).clamp(-1, 1), (cuts * 5).clamp(-1, 1)]
+        x = torch.cat([twice, *rulers], dim=1).contiguous(memory_format=torch.channels_last)
         found: Tensor = self.scores(self.dropout(self.layers(x).flatten(1)))
         return found
 

@@ -9,8 +9,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from headscope.measures.patterns.cuts import CELLS
 from headscope.measures.patterns.labelled_maps import pooled
-from headscope.measures.patterns.visibility import CELLS
 
 Weights: TypeAlias = NDArray[np.float64]
 SHORTEST, LONGEST = 8, 512

@@ -15,7 +15,7 @@ from torch import Tensor
 from headscope.measures.measure import MEASURES, LayerMeasure, Total
 from headscope.measures.patterns.classes import PATTERNS
 from headscope.measures.patterns.network import network_at
-from headscope.measures.patterns.resampling import overlaps, resampled
+from headscope.measures.patterns.seeing import seen
 from headscope.models import StackLayout, View
 from headscope.stats import wilson_interval
 from headscope.types import Result
@@ -59,7 +59,8 @@ class PatternShares(LayerMeasure):
         share[pattern] = maps a convolutional network gives that name / maps looked at
 
     One map per sequence and head, cropped to its real tokens and resampled to 48 × 48 cells (mean
-    over rows, sum over columns: rows still sum to 1), is named by a network of eight convolutions.
+    over rows, sum over columns: rows still sum to 1), is named by a network of eight convolutions,
+    which also sees how far columns and diagonals stand out (`rulers`) and where squares meet.
     The five shares of a head sum to 1, each with a 95 % Wilson interval; `n` is the number of
     sequences. Naming maps costs more than summing them, so about `sequences` of a larger corpus
     are looked at, chosen by a hash of their ids.
@@ -67,14 +68,13 @@ class PatternShares(LayerMeasure):
     A high share says what a head's maps look like, not what the head is for: `heterogeneous` maps
     are only an upper bound on heads with something linguistic to them, as the paper stresses, and
     a map of equal weights is heterogeneous too. The interval speaks of the sample of sequences,
-    not of the network's own mistakes: see `docs/patterns.md` for its confusion matrix. As long as
-    the network is less sure of real maps than the paper's was of its own, it runs only when asked
-    for.
+    not of the network's own mistakes: see `docs/patterns.md` for its confusion matrix. It is the
+    dearest of all measures and runs only when asked for.
 
     Source: Kovaleva et al. 2019, §4.1, Figure 2. Departures: their 400 labelled maps and their
-    network were never published; ours learns from made-up maps (`headscope patterns train`) and is
-    tested on real maps labelled by eye (`headscope patterns evaluate`). Their maps are of one
-    padded size, ours are cropped.
+    network were never published; ours learns from made-up and real maps (`headscope patterns
+    train`) and is tested on maps of other heads (`headscope patterns evaluate`), labelled by a rule
+    that says from where on a column counts. Their maps are of one padded size, ours are cropped.
     """
 
     name: ClassVar[str] = "patterns"
@@ -101,12 +101,18 @@ class PatternShares(LayerMeasure):
         if not len(drawn):
             return Counts(nothing, nothing)
         lengths = view.queries.n_real[drawn]
-        n_tokens = int(lengths.max())
-        cells = view.once(f"patterns/cells/{self.sequences}", lambda: overlaps(lengths, n_tokens))
+        n_tokens = view.once(f"patterns/longest/{self.sequences}", lambda: int(lengths.max()))
         maps = view.pattern[drawn, :, :n_tokens, :n_tokens]
-        images = resampled(maps, cells, cells).flatten(0, 1)
-        network = network_at(self.weights).to(images.device)
-        scores = torch.cat([network(part) for part in torch.split(images, _CHUNK)])
+        network = network_at(self.weights).to(maps.device)
+        n_texts = max(1, _CHUNK // view.n_heads)
+        scores = torch.cat(
+            [
+                network(seen(some, n_real))
+                for some, n_real in zip(
+                    torch.split(maps, n_texts), torch.split(lengths, n_texts), strict=True
+                )
+            ]
+        )
         counts = pattern_counts(scores.view(len(drawn), view.n_heads, -1))
         return Counts(counts.cpu().numpy(), nothing + len(drawn))
 

@@ -10,9 +10,11 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from headscope.measures.patterns.classes import PATTERNS
-from headscope.measures.patterns.labelled_maps import LabelledMaps, Map
+from headscope.measures.patterns.labelled_maps import LabelledMaps, Map, rows_to_one
 from headscope.measures.patterns.network import PatternNetwork
-from headscope.measures.patterns.training import SEED, Said, alone_and_seeded, images_of, varied
+from headscope.measures.patterns.rulers import is_causal, rulers
+from headscope.measures.patterns.seeing import seen_maps
+from headscope.measures.patterns.training import SEED, Said, alone_and_seeded, varied
 
 #: What `headscope patterns train` does unless told otherwise: steps, maps in one, how many
 #: of them are real and how many ideal, versions of each real map, highest learning rate, how slowly
@@ -27,27 +29,27 @@ def versions(pattern: Map, label: str, rng: np.random.Generator, n: int = VERSIO
 
     Turned by 180°, unless it is causal: the text read backwards; columns stay columns. The first
     part of a causal map is the map of the shorter text; a part of another map is one only nearly,
-    so it is taken only where no column can get lost with the rest. Blocks are never cut.
+    so it is taken only where no column can get lost with the rest. Either counts only if the
+    rulers still say the same. Blocks are never cut.
 
     >>> made = versions(np.eye(20, dtype=np.float32), "diagonal", np.random.default_rng(0))
     >>> len(made), all(np.allclose(one.sum(axis=1), 1) for one in made)
     (8, True)
     """
-    causal = not np.triu(pattern, 1).any()
+    causal, marks = is_causal(pattern), rulers(pattern).marks
     found = [pattern]
     while len(found) < n:
         one, n_tokens = pattern, len(pattern)
         if not causal and rng.random() < 0.5:
             one = one[::-1, ::-1]
         if label != "block" and n_tokens >= 16 and rng.random() < 0.6:
-            kept = int(n_tokens * rng.uniform(_PART, 1))
-            if causal:
-                one = one[:kept, :kept]
-            elif label in ("diagonal", "heterogeneous"):
+            kept, start = int(n_tokens * rng.uniform(_PART, 1)), 0
+            if not causal and label in ("diagonal", "heterogeneous"):
                 start = int(rng.integers(0, n_tokens - kept + 1))
-                one = one[start : start + kept, start : start + kept]
-        sums = np.maximum(one.sum(axis=1, keepdims=True), 1e-9)
-        found.append(np.ascontiguousarray(one / sums, dtype=np.float32))
+            if causal or label in ("diagonal", "heterogeneous"):
+                part = rows_to_one(one[start : start + kept, start : start + kept])
+                one = part if rulers(part).marks == marks else one
+        found.append(rows_to_one(one))
     return found
 
 
@@ -87,7 +89,7 @@ def ideal_maps() -> list[tuple[Map, str]]:
 
 def learn_from_real(
     network: PatternNetwork,
-    images: Float[Tensor, "map size size"],
+    images: Float[Tensor, "map layer size size"],
     targets: Int[Tensor, " map"],
     real: LabelledMaps,
     *,
@@ -111,7 +113,7 @@ def learn_from_real(
 
 def _learn(
     network: PatternNetwork,
-    images: Float[Tensor, "map size size"],
+    images: Float[Tensor, "map layer size size"],
     targets: Int[Tensor, " map"],
     real: LabelledMaps,
     steps: int,
@@ -152,7 +154,7 @@ def _learn(
 
 def _prepared(
     real: LabelledMaps, rng: np.random.Generator
-) -> tuple[Float[Tensor, "map size size"], Int[Tensor, " map"], Float[Tensor, " map"]]:
+) -> tuple[Float[Tensor, "map layer size size"], Int[Tensor, " map"], Float[Tensor, " map"]]:
     """Every version of every real map as an image, its label, and how often it is to come."""
     labels = real.targets
     rare = np.bincount(labels, minlength=len(PATTERNS))[labels] ** -0.5
@@ -162,11 +164,13 @@ def _prepared(
         for one in versions(pattern, PATTERNS[label], rng)
     ]
     named = torch.from_numpy(np.repeat(labels, VERSIONS))
-    return images_of(made), named, torch.from_numpy(np.repeat(rare, VERSIONS))
+    return seen_maps(made), named, torch.from_numpy(np.repeat(rare, VERSIONS))
 
 
-def _ideal() -> tuple[Float[Tensor, "map size size"], Int[Tensor, " map"], Float[Tensor, " map"]]:
+def _ideal() -> tuple[
+    Float[Tensor, "map layer size size"], Int[Tensor, " map"], Float[Tensor, " map"]
+]:
     """The ideal maps as images, their labels, and weights that make all labels equally frequent."""
     maps, labels = zip(*ideal_maps(), strict=True)
     named = torch.tensor([PATTERNS.index(label) for label in labels])
-    return images_of(maps), named, 1.0 / named.bincount()[named]
+    return seen_maps(maps), named, 1.0 / named.bincount()[named]

@@ -48,5 +48,5 @@ def resampled(
     tensor([[[[1., 0.],
               [0., 1.]]]])
     """
-    rows = queries / queries.sum(dim=2, keepdim=True)
+    rows = queries / queries.sum(dim=2, keepdim=True).clamp_min(torch.finfo(torch.float32).tiny)
     return rows[:, None] @ pattern @ keys.mT[:, None]

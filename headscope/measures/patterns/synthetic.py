@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from headscope.measures.patterns.classes import PATTERNS
-from headscope.measures.patterns.labelled_maps import Map, as_image
+from headscope.measures.patterns.labelled_maps import Map
 from headscope.measures.patterns.map_parts import (
     background,
     blocks,
@@ -21,7 +21,7 @@ from headscope.measures.patterns.map_parts import (
     same_segment,
 )
 from headscope.measures.patterns.page import Page, Weights
-from headscope.measures.patterns.visibility import CELLS, visibility
+from headscope.measures.patterns.visibility import looks_like
 
 
 def _trace(page: Page, bright: float, most: float) -> float:
@@ -182,7 +182,7 @@ def synthetic_map(pattern: str, seed: int) -> Map:
     """
     for draft in range(_DRAFTS):
         made = _draft(pattern, np.random.default_rng([seed, PATTERNS.index(pattern), draft]))
-        if visibility(as_image(made, CELLS)).fits(pattern):
+        if looks_like(pattern, made):
             break
     return made
 

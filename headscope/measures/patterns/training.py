@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import numpy as np
@@ -12,9 +12,8 @@ from threadpoolctl import threadpool_limits
 from torch import Tensor, nn
 
 from headscope.measures.patterns.classes import PATTERNS
-from headscope.measures.patterns.labelled_maps import Map
 from headscope.measures.patterns.network import PatternNetwork
-from headscope.measures.patterns.resampling import SIZE, overlaps, resampled
+from headscope.measures.patterns.seeing import seen_maps
 from headscope.measures.patterns.synthetic import synthetic_map
 
 #: What `headscope patterns train` does unless told otherwise; the shipped weights are its result.
@@ -25,18 +24,9 @@ TURNS = (0, 1, 2, 3, 4, 0, 1, 2, 4)
 Said = Callable[[str], None]
 
 
-def images_of(maps: Iterable[Map]) -> Float[Tensor, "map size size"]:
-    """Maps of any lengths as the images the network sees, one by one."""
-    found = []
-    for one in maps:
-        whole = overlaps(torch.tensor([len(one)]), len(one))
-        found.append(resampled(torch.from_numpy(one)[None, None], whole, whole)[0, 0])
-    return torch.stack(found) if found else torch.zeros(0, SIZE, SIZE)
-
-
 def synthetic_images(
     n_maps: int, seed: int, said: Said = lambda words: None
-) -> tuple[Float[Tensor, "map size size"], Int[Tensor, " map"]]:
+) -> tuple[Float[Tensor, "map layer size size"], Int[Tensor, " map"]]:
     """Made-up maps, as many of each shape (of blocks half as many), with their labels."""
     targets = np.resize(TURNS, n_maps)
     parts = []
@@ -44,22 +34,26 @@ def synthetic_images(
         for start in range(0, n_maps, 2000):
             stop = min(start + 2000, n_maps)
             made = (synthetic_map(PATTERNS[targets[i]], seed + i) for i in range(start, stop))
-            parts.append(images_of(made))
+            parts.append(seen_maps(made))
             said(f"{stop:,} of {n_maps:,} maps made")
     return torch.cat(parts), torch.from_numpy(targets)
 
 
-def varied(images: Float[Tensor, "map size size"]) -> Float[Tensor, "map size size"]:
-    """The same shapes, never the same maps twice: more or less peaked, with fresh grain."""
+def varied(images: Float[Tensor, "map layer size size"]) -> Float[Tensor, "map layer size size"]:
+    """The same shapes, never the same maps twice: more or less peaked, with fresh grain.
+
+    The rulers stay: a shape's name rests on them.
+    """
+    maps, rulers = images[:, :1], images[:, 1:]
     n = len(images)
-    peaked = images ** torch.empty(n, 1, 1).uniform_(0.85, 1.2)
-    grain = torch.randn_like(images) * torch.empty(n, 1, 1).uniform_(0.0, 0.3)
+    peaked = maps ** torch.empty(n, 1, 1, 1).uniform_(0.85, 1.2)
+    grain = torch.randn_like(maps) * torch.empty(n, 1, 1, 1).uniform_(0.0, 0.3)
     found = peaked * grain.exp()
-    return found / found.sum(dim=2, keepdim=True)
+    return torch.cat([found / found.sum(dim=3, keepdim=True), rulers], dim=1)
 
 
 def train_network(
-    images: Float[Tensor, "map size size"],
+    images: Float[Tensor, "map layer size size"],
     targets: Int[Tensor, " map"],
     *,
     epochs: int = EPOCHS,
@@ -88,7 +82,10 @@ def alone_and_seeded(seed: int) -> Iterator[None]:
 
 
 def _train(
-    images: Float[Tensor, "map size size"], targets: Int[Tensor, " map"], epochs: int, said: Said
+    images: Float[Tensor, "map layer size size"],
+    targets: Int[Tensor, " map"],
+    epochs: int,
+    said: Said,
 ) -> PatternNetwork:
     network = PatternNetwork()
     optimizer = torch.optim.AdamW(network.parameters(), lr=RATE, weight_decay=0.01)

@@ -35,7 +35,7 @@ def seen(
     sizes = lengths.clamp_max(LARGEST).repeat_interleave(pattern.shape[1])
     columns, diagonals = measured(small, sizes)
     coarse = overlaps(lengths, n_tokens, CELLS)
-    causal = ~small.triu(2).flatten(1).any(dim=1)
+    causal = small.triu(2).flatten(1).amax(dim=1) == 0
     meeting = contrasts(resampled(pattern, coarse, coarse).flatten(0, 1), causal)
     return torch.stack([images, *_drawn_out(columns, diagonals, sizes), _rows(meeting)], dim=1)
 

@@ -97,7 +97,7 @@ def test_the_same_bytes_as_the_local_engine(
     assert contents(run.path) == contents(here)
     told = run.record.request.engine
     assert (told["name"], told["workers"], told["threads"]) == ("ray", 2, 1)
-    assert len(cluster.pids) == 2
+    assert 1 <= len(cluster.pids) <= 2  # the second may still start when the first has done all
 
 
 def test_a_killed_worker_changes_nothing(

@@ -38,12 +38,14 @@ def demo(
     if overwrite:
         remove_run(output)
     check_writable(output, resume=False)
-    from headscope.engine import analyze
+    from headscope.engine import analyze, choose_measures
     from headscope.models import DEFAULT, load
 
     with interruptible(output), shown_progress(quiet) as progress:
         progress.stage("Loading the default model")
-        run = analyze(load(DEFAULT), shipped_corpus(), output, progress=progress)
+        measures = [*choose_measures(), *choose_measures(["patterns"])]
+        corpus = shipped_corpus()
+        run = analyze(load(DEFAULT), corpus, output, measures=measures, progress=progress)
     say(run, as_json=as_json)
     if open_ and sys.stdout.isatty():
         webbrowser.open((run.path / "report.html").resolve().as_uri())
